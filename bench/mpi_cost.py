@@ -5,7 +5,7 @@
 A halo exchange (tests/live/mpi/halo.c: five calls a round, two of them receives whose bytes another
 call tells) of one rank, which waits for nobody, and of two, and the cheapest call at a depth of 10 and
 100 frames; in Open MPI and MPICH: without a tool, counted by a library that has only PMPI (the recorder of
-tests/live, no paths), by libstackmpi (--mpi=library, with the whole path), and by probes (--mpi). CPU time
+tests/live, no paths), by libstackmpi (--mpi=library, with the whole path), and by probes (--mpi=probes). CPU time
 of the program's own, the best of RUNS (5) in turn, and its ratio to that without a tool. The targets: 300 ns a
 call with its path, and a halo exchange within 5 %. The computing part of a round is some 10 us."""
 
@@ -41,7 +41,7 @@ def ways(kind, ranks, rounds, folder):
         "no tool": test_mpi.launch(kind, ranks, *program),
         "PMPI alone": test_mpi.launch(kind, ranks, *program, env=preloaded),
         "--mpi=library": [*stackd, "--mpi=library", "--", *test_mpi.launch(kind, ranks, *program)],
-        "--mpi (probes)": [*stackd, "--mpi", "--region-limit", "0", "--", *test_mpi.launch(kind, ranks, *few)],
+        "--mpi=probes": [*stackd, "--mpi=probes", "--region-limit", "0", "--", *test_mpi.launch(kind, ranks, *few)],
     }
 
 

@@ -127,7 +127,7 @@ def lmp(runs, folder):
             times["alone"].append(cpu_of(folder, [], plain))
             times["sampled"].append(cpu_of(folder, [STACKD, "-o", store, "--"], plain))
             os.remove(store)
-            times["sampled, --mpi"].append(cpu_of(folder, [STACKD, "-o", store, "--mpi", "--"],
+            times["sampled, --mpi"].append(cpu_of(folder, [STACKD, "-o", store, "--mpi=probes", "--"],
                                                   plain))
             times["PMPI"].append(cpu_of(folder, [], recorded))
             has_probes = has_probes or perf_probes(store)
@@ -157,7 +157,7 @@ def ranks(_, folder):
     for n in (2, 4, 8):
         settings = test_mpi.recorder_settings(folder, library)
         harness.run(*test_mpi.launch("openmpi", n, *program, env=settings), timeout=300)
-        recording, _ = harness.record("%s/%d.db" % (folder, n), "--mpi", "--",
+        recording, _ = harness.record("%s/%d.db" % (folder, n), "--mpi=probes", "--",
                                       *test_mpi.launch("openmpi", n, *program))
         told, seen = test_mpi.recorded(folder), test_mpi.measured(recording, metrics)
         other = [key for key in {*told, *seen} if told.get(key, [])[:3] != seen.get(key, [])[:3]]

@@ -42,6 +42,17 @@ static void give_memory_back(void)
 	mallopt(M_ARENA_MAX, 2);
 }
 
+/* Chooses probes if libstackmpi is not there and need not be. */
+static void find_mpi(struct options *options)
+{
+	if (options->mpi_way == MPI_BY_LIBRARY ||
+	    !alloc_library_find("libstackmpi.so", &options->mpi_library))
+		return;
+	log_warning("--mpi: there is no libstackmpi.so, so probes measure the calls: install "
+		    "stackd again");
+	options->mpi_by_library = false;
+}
+
 static enum exit_status find_one(const char *option, const char *name, char **ret_path)
 {
 	if (!alloc_library_find(name, ret_path))
@@ -52,7 +63,7 @@ static enum exit_status find_one(const char *option, const char *name, char **re
 	return STATUS_FAILED;
 }
 
-/* Finds the libraries that --alloc and --mpi=library preload and probe. */
+/* Finds the libraries that --alloc and --mpi preload and probe. */
 static enum exit_status find_libraries(struct options *options)
 {
 	enum exit_status status = STATUS_DONE;
@@ -60,6 +71,8 @@ static enum exit_status find_libraries(struct options *options)
 	if (options->alloc_bytes)
 		status = find_one("--alloc", "libstackalloc.so", &options->alloc_library);
 	if (!status && options->mpi_by_library)
+		find_mpi(options);
+	if (!status && options->mpi_by_library && !options->mpi_library)
 		status = find_one("--mpi", "libstackmpi.so", &options->mpi_library);
 	if (!status && options->mpi_library && call_tables_name(options->mpi_socket)) {
 		log_error("--mpi: there are no random numbers");

@@ -189,16 +189,16 @@ static void warn_of_calls(const struct recorder_counts *recorded)
 	const uint64_t without = tables->refused + tables->unanswered + tables->foreign;
 
 	if (without)
-		log_warning("--mpi=library: calls of %" PRIu64
-			    " thread%s not counted (%u are counted at a time): use --mpi",
+		log_warning("--mpi: calls of %" PRIu64
+			    " thread%s not counted (%u are counted at a time): use --mpi=probes",
 			    without, text_plural(without, " were", "s were"), STACKD_CALL_TABLES);
 	if (recorded->calls_unplaced)
-		log_warning("--mpi=library: %" PRIu64
+		log_warning("--mpi: %" PRIu64
 			    " call%s not recorded, since the call path was never sent",
 			    recorded->calls_unplaced,
 			    text_plural(recorded->calls_unplaced, " was", "s were"));
 	if (recorded->calls_cut)
-		log_warning("--mpi=library: a program has written to the table of its calls: "
+		log_warning("--mpi: a program has written to the table of its calls: "
 			    "%" PRIu64 " sum%s cut to what a thread can do",
 			    recorded->calls_cut,
 			    text_plural(recorded->calls_cut, " was", "s were"));
@@ -227,9 +227,10 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    text_plural(counters->sampled.regions[STACKD_REGION_NO_MEMORY], "pass",
 					"passes"));
 	if (counters->sampled.regions[STACKD_REGION_CALLS_UNHEARD])
-		log_warning("--mpi=library: there are processes that call MPI and in which "
+		log_warning("--mpi: there are processes that call MPI and in which "
 			    "libstackmpi does not count, since they are static or setuid, look up "
-			    "MPI's functions themselves, or have another environment: use --mpi");
+			    "MPI's functions themselves, or have another environment: use "
+			    "--mpi=probes");
 	warn_of_calls(recorded);
 	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
 		log_warning("waits of %" PRIu64 " thread%s were not recorded: the kernel gave no "

@@ -74,6 +74,13 @@ static void describe(struct session *s, const char *command_line, char *target)
 	if (s->options->lbr)
 		info->note = "events are the threads' own, for --lbr: a thread has no sample for "
 			     "the last part of a period, so short ones have few or none";
+	if (s->options->mpi) {
+		snprintf(s->recording.note, sizeof(s->recording.note), "%s%scalls of MPI: %s",
+			 info->note, *info->note ? "; " : "",
+			 s->options->mpi_library ? "counted in the program (libstackmpi)"
+						 : "measured by probes");
+		info->note = s->recording.note;
+	}
 	info->frequency_hz = s->scope.event.spec.is_none ? 0 : s->options->frequency;
 	info->period = s->scope.event.spec.is_none ? 0 : s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);

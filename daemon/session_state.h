@@ -75,6 +75,7 @@ struct session_recording {
 	struct names *names; /* finds names for the archive */
 	struct store_recording info;
 	struct utsname host;
+	char note[256]; /* info.note, with --mpi */
 	struct window window;
 	struct run_counters before; /* the counters as they were when the current window began */
 	int64_t first;		    /* number of the run's first recording */

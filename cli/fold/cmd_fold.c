@@ -64,7 +64,7 @@ static const struct argp_option cmd_fold_options[] = {
 	{"auto", CMD_FOLD_AUTO, 0, 0,
 	 "Without a region: find a period in the samples of a thread, and fold it", 3},
 	{"burst", CMD_FOLD_BURST, "KIND", OPTION_ARG_OPTIONAL,
-	 "Without a region: list what threads compute between two calls of MPI (stackd --mpi), as "
+	 "Without a region: list what threads compute between two calls of MPI (stackd --mpi=probes), as "
 	 "kinds of bursts with the same calls and similar lengths and counters; =KIND folds the "
 	 "bursts of one kind (1 is the largest)",
 	 3},
@@ -607,7 +607,7 @@ static int cmd_fold_bursts(const struct cmd_fold *args, const struct input_open 
 	err = burst_rows_make(open->profile, args->has_by ? args->by : PARTITION_BY_ALL, &rows);
 	if (err == -ENODATA && !rows.bursts.n_calls) {
 		message("fold: the recording has no calls of MPI, so no bursts between them: record "
-			"with stackd --mpi");
+			"with stackd --mpi=probes");
 		status = CMD_USAGE;
 	} else if (err == -ENODATA) {
 		message("fold: no thread that is chosen has a burst between two calls of MPI%s",

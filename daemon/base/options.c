@@ -118,8 +118,9 @@ static const struct argp_option argp_options[] = {
 	{"mpi", OPTION_MPI, "WAY", OPTION_ARG_OPTIONAL,
 	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
 	 "functions that it calls itself are part of it. The time between two calls is a "
-	 "computing burst: stackctl fold --burst. --mpi=library counts the calls in the command "
-	 "itself, in sums by call path, at a fraction of the cost",
+	 "computing burst: stackctl fold --burst. In a command that stackd starts, a preloaded "
+	 "library counts the calls, in sums by call path (--mpi=library); --mpi=probes, and for "
+	 "what runs already, measures each call by itself, which costs a hundred times as much",
 	 GROUP_MEASURE},
 	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
 	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
@@ -456,6 +457,39 @@ static void add_counters(struct argp_state *state, struct options *options, char
 		argp_help_error(state, "--counter '%s': %s", at, why);
 }
 
+static void set_mpi(struct argp_state *state, struct options *options, const char *arg)
+{
+	options->mpi = true;
+	if (!arg)
+		options->mpi_way = MPI_ANY_WAY;
+	else if (!strcmp(arg, "library"))
+		options->mpi_way = MPI_BY_LIBRARY;
+	else if (!strcmp(arg, "probes"))
+		options->mpi_way = MPI_BY_PROBES;
+	else
+		argp_error(state, "--mpi '%s': expected library or probes", arg);
+}
+
+/* Chooses how calls of MPI are measured. libstackmpi is preloaded, so it is for a command. It adds
+ * calls up, and needs walks whose words of the stack are remembered (--prefix verified). */
+static void choose_way_of_mpi(struct argp_state *state, struct options *options)
+{
+	const bool needs_each = options->n_regions || options->n_marks || options->n_counters;
+
+	if (options->mpi_way == MPI_BY_LIBRARY && options->target != TARGET_COMMAND)
+		argp_help_error(state, "--mpi=library is for a command that stackd starts: what "
+				       "runs already has probes (--mpi)");
+	if (options->mpi_way == MPI_BY_LIBRARY && needs_each)
+		argp_help_error(state,
+				"--mpi=library excludes --region, --mark and --counter, which "
+				"need each call by itself (--mpi=probes)");
+	options->mpi_by_library = options->mpi_way == MPI_BY_LIBRARY ||
+				  (options->mpi && options->mpi_way == MPI_ANY_WAY &&
+				   options->target == TARGET_COMMAND && !needs_each &&
+				   options->prefix == STACKD_PREFIX_VERIFIED &&
+				   !options->segment_frames && !options->walk_in_daemon);
+}
+
 /* Ends stackd with a usage error if options exclude each other; sets the defaults of options that
  * were not given. */
 static void settle(struct argp_state *state, struct options *options)
@@ -494,14 +528,7 @@ static void settle(struct argp_state *state, struct options *options)
 		options->frequency = 997;
 	if (options->n_counters && !options->is_jitter_given)
 		options->jitter = 10;
-	if (options->mpi_by_library && options->target != TARGET_COMMAND)
-		argp_help_error(state, "--mpi=library is for a command that stackd starts: what "
-				       "runs already has probes (--mpi)");
-	if (options->mpi_by_library &&
-	    (options->n_regions || options->n_marks || options->n_counters))
-		argp_help_error(state,
-				"--mpi=library excludes --region, --mark and --counter, which "
-				"need each call by itself (--mpi)");
+	choose_way_of_mpi(state, options);
 	if (options->mpi && !options->mpi_by_library && !options->n_counters)
 		add_counters(state, options, cpu); /* measures the CPU time between two calls */
 }
@@ -627,10 +654,7 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		add_label(state, options, arg);
 		break;
 	case OPTION_MPI:
-		options->mpi = true;
-		options->mpi_by_library = arg && !strcmp(arg, "library");
-		if (arg && !options->mpi_by_library && strcmp(arg, "probes"))
-			argp_error(state, "--mpi '%s': expected library or probes", arg);
+		set_mpi(state, options, arg);
 		break;
 	case OPTION_COUNTER:
 		add_counters(state, options, arg);

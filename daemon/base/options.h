@@ -13,6 +13,12 @@
 
 enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_COMMAND };
 
+enum mpi_way {
+	MPI_ANY_WAY,	/* by libstackmpi where it can count, else by probes */
+	MPI_BY_LIBRARY, /* --mpi=library */
+	MPI_BY_PROBES,	/* --mpi=probes */
+};
+
 struct options {
 	enum target_kind target;
 	pid_t *pids; /* owned */
@@ -54,7 +60,8 @@ struct options {
 	char *mpi_library; /* path of libstackmpi.so, owned; NULL: probes measure MPI; set by
 			    * main(), as are the name of its socket, */
 	char mpi_socket[48];
-	bool mpi_by_library;  /* --mpi=library */
+	enum mpi_way mpi_way; /* as asked for */
+	bool mpi_by_library;  /* libstackmpi can count what is asked for, and is to */
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
 	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */

@@ -198,7 +198,7 @@ says 'no record of region.time of recording 1 in '
 # --- what is wrong
 make_store "$tmp/folded.db" folded
 expect 2 "$stackctl" fold -i "$tmp/folded.db" --burst
-says 'fold: the recording has no calls of MPI, so no bursts between them: record with stackd --mpi'
+says 'fold: the recording has no calls of MPI, so no bursts between them: record with stackd --mpi=probes'
 expect 2 "$stackctl" fold -i "$store" --burst=8
 says 'fold: there is no kind 8: there are 7 kinds'
 for name in k.json k.csv; do

@@ -194,7 +194,7 @@ def prepare(folder, has_mpi):
     build(folder, has_mpi)
     recordings = [["-o", "store.db", "--full", "--wait-mean", "0", "--region", "step", "--counter", "var:cells", "--counter", "page-faults", "--", "./model"]]
     if has_mpi:
-        recordings.append(["-o", "job.db", "--mpi", "--", "mpirun", "-n", "2", "./job"])
+        recordings.append(["-o", "job.db", "--mpi=probes", "--", "mpirun", "-n", "2", "./job"])
     for words in recordings:
         result = run(STACKD, *NATIVE, *words, cwd=folder, env=AS_ROOT)
         check(result.status == DONE, "the recording", result.err)

@@ -171,7 +171,7 @@ def check_same(folder, library, command, by_library=False):
     """stackd counts what the recorder does. Returns that."""
     expected = counted(folder, library, command)
     # The copies of stacks that are sent until there are tables can be more than the usual ring holds.
-    recording, result = record(os.path.join(folder, "store"), *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--",
+    recording, result = record(os.path.join(folder, "store"), *NO_SAMPLING, "--mpi=probes", "--ring-bytes", "64M", "--",
                                *command())
     seen = measured(recording)
     for function in sorted(set(expected) | set(seen)):
@@ -215,7 +215,7 @@ def check_short_lives(kind):
     with scratch() as folder:
         program = build(kind, "calls.c")
         stopped = ["sh", "-c", 'kill -STOP $PPID; "$@"; kill -CONT $PPID', "sh"]
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *stopped,
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--", *stopped,
                                    *launch(kind, 2, program, str(ROUNDS), folder + "/written"))
         ranks = {rank: calls for (rank, function), calls in measured(recording).items()
                  if function == "mpi_allreduce"}
@@ -341,7 +341,7 @@ def check_tool(kind, name):
         shutil.copy(build_recorder(kind, name.endswith("90")), tool)
         program = build(kind, name)
         arguments = ["1"] if name.endswith("c") else []
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--", *launch(
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--ring-bytes", "64M", "--", *launch(
             kind, 3, program, *arguments, env=recorder_settings(folder, tool)))
         seen = measured(recording)
         expected = {key: numbers[:3] for key, numbers in recorded(folder).items()}
@@ -377,7 +377,7 @@ def check_jumping_tool(kind):
         tool = build_library(kind, folder, "libmpijumps.so", jumping, "-O2")
         command = [program, "1"]
         expected = counted(folder, recorder, lambda env: launch(kind, 3, *command, env=env))
-        recording, result = record(folder + "/store", "--mpi", "--ring-bytes", "64M", "--",
+        recording, result = record(folder + "/store", "--mpi=probes", "--ring-bytes", "64M", "--",
                                    *launch(kind, 3, *command, env=["LD_PRELOAD=" + tool]))
         seen = measured(recording)
         check(seen == expected, "counts", seen, expected, result.err)
@@ -423,7 +423,7 @@ def check_fortran_2008(kind):
         program = build(kind, "rules.f90")
         expected = counted(folder, library, lambda env: launch(kind, 3, program, env=env))
         program = build(kind, "rules.f90", "-DF08")
-        recording, result = record(folder + "/store", "--mpi", "--ring-bytes", "64M", "--",
+        recording, result = record(folder + "/store", "--mpi=probes", "--ring-bytes", "64M", "--",
                                    *launch(kind, 3, program))
         seen = measured(recording)
         check(seen == expected, "counts", seen, expected, result.err)
@@ -452,7 +452,7 @@ def check_two_groups(kind):
     """Bytes between two groups are said to be unknown; within one of them they are known."""
     with scratch() as folder:
         program = build(kind, "two_groups.c")
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--",
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--",
                                    *launch(kind, 3, program, str(ROUNDS)))
         unknown, sent = sums_of(recording, "mpi.unknown"), sums_of(recording, "mpi.sent")
         print(unknown, sent, result.err)
@@ -500,7 +500,7 @@ def check_arrivals(kind):
     files are apart. The program tells what MPI says."""
     with scratch() as folder:
         program = build(kind, "arrivals.c")
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--",
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--ring-bytes", "64M", "--",
                                    *launch(kind, 2, program, "5", folder + "/file"))
         truth = {}
         for rank in 0, 1:
@@ -539,7 +539,7 @@ def mpi_suspended_open_mpi():
     """While a call is suspended on one stack, those on another stack are calls of their own."""
     with scratch() as folder:
         program = build("openmpi", "suspended.c")
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *launch("openmpi", 1, program, str(ROUNDS)))
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--", *launch("openmpi", 1, program, str(ROUNDS)))
         rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
         visits = {row["name"]: row["visits"] for row in rows}
         expected = {"MPI_Init": 1, "MPI_Finalize": 1, "MPI_Op_create": 2, "MPI_Reduce_local": 2,
@@ -583,7 +583,7 @@ def check_finalize(kind):
         with open(source, "w", encoding="ascii") as file:
             file.write(FINALIZE)
         compiled("mpicc." + kind, "-O1", "-o", program, source)
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *launch(kind, 2, program))
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=probes", "--", *launch(kind, 2, program))
         said = sum(int(text) for text in re.findall(r"FINALIZE (\d+)", result.out))
         shown = json.loads(recording.text("report", "--view", "regions", "--json"))
         region = {plain(row["name"]): row for row in shown["regions"]}["mpi_finalize"]
@@ -618,7 +618,7 @@ def mpi_lammps():
 def mpi_without_mpi():
     """A program without MPI is sampled, and the user is told that nothing else is."""
     with scratch() as folder:
-        result = record(os.path.join(folder, "store"), "--mpi", "--",
+        result = record(os.path.join(folder, "store"), "--mpi=probes", "--",
                         os.path.join(WORKLOADS, "chain"), "1")[1]
         check("no MPI library is mapped" in result.err, "what is said", result.err)
 
@@ -651,7 +651,7 @@ def check_bursts(kind, *options, chosen=()):
     was disturbed by the machine, as the program saw itself, can be of another kind, or of none."""
     with scratch() as folder:
         program = build(kind, "bursts.c")
-        recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", *options, "--",
+        recording, result = record(folder + "/store", "--mpi=probes", "--counter", "page-faults", *options, "--",
                                    *launch(kind, 2, program, 30))
         expected, disturbed = {}, {}
         for line in result.out.splitlines():

@@ -723,6 +723,24 @@ static int sum_peaks(struct profile *p)
 	return err;
 }
 
+/* A record of sums (SERIES_CALL_TIME and the like) was counted once: counts the other calls. */
+static int count_calls(void *arg, const struct store_sample *record)
+{
+	struct profile *p = arg;
+	struct store_sample s;
+	uint32_t at;
+	int err;
+
+	if (record->cpu != STORE_CPU_OF_SUM || record->period < 2)
+		return 0;
+	p->recorded += record->period - 1;
+	err = enter(p, record, &s, &at);
+	if (err)
+		return err < 0 ? err : 0;
+	p->entries[at].samples += record->period - 1;
+	return 0;
+}
+
 /* Sums up the records of a metric other than METRIC_CPU, and subtracts the records of its series
  * `less` if it has one. */
 static int sum_records(struct profile *p)
@@ -742,6 +760,8 @@ static int sum_records(struct profile *p)
 		err = store_reader_records(p->reader, p->metric->less, profile_take_off, p);
 		drop_empty(p);
 	}
+	if (err == 0 && p->metric->sums != SERIES_CPU)
+		err = store_reader_records(p->reader, SERIES_CALL_VISITS, count_calls, p);
 	return err;
 }
 
