@@ -9,9 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/base/log.h"
 
-#define CROWD 1000 /* with more threads, events are opened on CPUs */
+#define CROWD	     1000		  /* with more threads, events are opened on CPUs */
+#define MOST_FOR_ONE UINT64_C(3000000000) /* ns, waited for tables, if processes are named, */
+#define MOST_FOR_ALL UINT64_C(1000000000) /* and if not */
 
 bool attach_is_crowd(const struct options *options, const struct target *target)
 {
@@ -43,6 +46,44 @@ static int load_cgroup(const struct attach *a)
 	}
 	fclose(file);
 	return err;
+}
+
+/* Loads processes, before attach_processes() reads them again. One that cannot be read is found out
+ * there. */
+static int load_processes(const struct attach *a)
+{
+	size_t count;
+	const pid_t *pids = target_pids(a->target, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && err != -ENOMEM; i++)
+		err = recorder_load_process(a->recorder, pids[i]);
+	return err == -ENOMEM ? err : 0;
+}
+
+enum exit_status attach_load(const struct attach *a)
+{
+	const bool are_named = a->options->target == TARGET_PIDS;
+	const uint64_t most_ns = are_named ? MOST_FOR_ONE : MOST_FOR_ALL;
+	int err;
+
+	switch (a->options->target) {
+	case TARGET_COMMAND:
+		return STATUS_DONE;
+	case TARGET_PIDS:
+		err = load_processes(a);
+		break;
+	case TARGET_CGROUP:
+		err = load_cgroup(a);
+		break;
+	default:
+		err = recorder_load_all(a->recorder);
+	}
+	if (!err && a->options->managed)
+		err = recorder_await_interpreters(a->recorder, clock_ns(CLOCK_MONOTONIC) + most_ns);
+	if (err)
+		log_error("cannot read the processes of the target: %s", strerror(-err));
+	return err ? exit_status_of(err) : STATUS_DONE;
 }
 
 static enum exit_status attach_processes(const struct attach *a)
@@ -116,11 +157,6 @@ enum exit_status attach(const struct attach *a)
 			return status;
 		err = sampler_attach_cpus(a->sampler, &a->event->spec, -1);
 		return err ? event_choice_explain(a->event, err) : STATUS_DONE;
-	}
-	err = a->options->target == TARGET_CGROUP ? load_cgroup(a) : recorder_load_all(a->recorder);
-	if (err) {
-		log_error("cannot read the processes of the target: %s", strerror(-err));
-		return exit_status_of(err);
 	}
 	if (a->options->target == TARGET_ALL)
 		begin_time(a);

@@ -41,7 +41,14 @@ bool attach_is_on_cpus(const struct options *options, const struct event_spec *s
  * attaches. */
 bool attach_is_crowd(const struct options *options, const struct target *target);
 
-/* Opens the event on the target. Logs what fails; returns the status to exit with. */
+/* Reads the processes of the target that run already, but for a command. If some have an
+ * interpreter, waits for the tables without which their functions cannot be read, so that the first
+ * sample has them. Waits for three seconds at most. Logs what fails; returns the status to exit
+ * with. */
+enum exit_status attach_load(const struct attach *attach);
+
+/* Opens the event on the target. Logs what fails; returns the status to exit with. To be called
+ * after attach_load(). */
 enum exit_status attach(const struct attach *attach);
 
 /*

@@ -6,8 +6,8 @@
  * interpreter's file that come with its table. Native frames can be found later, in the sample's
  * copy of the stack, but these functions cannot: they are in the heap, which has changed by then.
  * So the program's first samples would have native frames alone, until the tables are there. A
- * command waits before its exec, which is a moment that has no samples yet. Other programs need not
- * wait.
+ * command waits before its exec, which is a moment that has no samples yet. For programs that run
+ * already, attach_load() does this.
  */
 #ifndef DAEMON_COMMAND_TABLES_H
 #define DAEMON_COMMAND_TABLES_H

@@ -385,6 +385,21 @@ static enum exit_status open_recorder(struct session *s)
 	return STATUS_DONE;
 }
 
+static enum exit_status open_events(struct session *s)
+{
+	const struct attach to = {.is_on_cpus = s->scope.is_on_cpus,
+				  .options = s->options,
+				  .event = &s->scope.event,
+				  .target = s->scope.target,
+				  .recorder = s->recorder,
+				  .sampler = s->sampler};
+	enum exit_status status = attach_load(&to);
+
+	if (!status)
+		begin_now(s); /* from here on, programs that run already get samples */
+	return status ? status : attach(&to);
+}
+
 static enum exit_status start_regions(struct session *s)
 {
 	const struct regions_options with = {.options = s->options,
@@ -393,7 +408,6 @@ static enum exit_status start_regions(struct session *s)
 					     .target = s->scope.target,
 					     .worker = workers_of(s->workers, WORKER_REGIONS),
 					     .coverage = recorder_alloc_coverage(s->recorder)};
-
 	enum exit_status status = regions_start(&with, &s->regions);
 	const char *name;
 	int err = event_groups_start(s->event_groups, s->sampler, clock_ns(CLOCK_MONOTONIC));
@@ -409,11 +423,11 @@ static enum exit_status start_regions(struct session *s)
 static enum exit_status prepare_target(struct session *s)
 {
 	const struct options *o = s->options;
+	const bool must = o->target == TARGET_COMMAND && o->managed;
 
-	if (o->target != TARGET_COMMAND || !o->managed)
-		return STATUS_DONE;
-	return command_tables_make(o, s->scope.target, s->recorder, s->tables) ? STATUS_FAILED
-									       : STATUS_DONE;
+	return must && command_tables_make(o, s->scope.target, s->recorder, s->tables)
+		       ? STATUS_FAILED
+		       : STATUS_DONE;
 }
 
 static enum exit_status start_target(struct session *s)
@@ -537,23 +551,15 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = open_recorder(s);
 	if (!status)
 		status = open_store(s);
-	/* From here on, programs that run already get samples. A command starts later. */
 	if (!status)
-		begin_now(s);
-	if (!status)
-		status = attach(&(struct attach){.is_on_cpus = s->scope.is_on_cpus,
-						 .options = s->options,
-						 .event = &s->scope.event,
-						 .target = s->scope.target,
-						 .recorder = s->recorder,
-						 .sampler = s->sampler});
+		status = open_events(s);
 	if (!status)
 		status = start_regions(s);
 	if (!status)
 		status = waits_start(&s->waits, s->options, s->sampler, s->scope.target);
 	if (!status)
 		status = prepare_target(s);
-	if (!status && s->options->target == TARGET_COMMAND)
+	if (!status && s->options->target == TARGET_COMMAND) /* it gets samples from here on */
 		begin_now(s);
 	describe(s, command_line, target);
 	if (!status)

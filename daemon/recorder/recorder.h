@@ -136,6 +136,11 @@ int recorder_expect_file(struct recorder *recorder, pid_t pid, const char *path,
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
 
+/* Requests the tables of all files that processes with an interpreter (Python's) have mapped, of
+ * those that were loaded, and waits for them, no longer than `until_ns` (CLOCK_MONOTONIC): their
+ * functions can be read from the first sample on then. 0 or -errno. */
+int recorder_await_interpreters(struct recorder *recorder, uint64_t until_ns);
+
 /* Says what becomes of an event that is still in its ring (sideband_judge_by()), by what its user's
  * processes cause. `recorder`: a struct recorder, that records all processes. */
 enum sideband_verdict recorder_judge_event(void *recorder, const struct sideband_peek *event);

@@ -8,12 +8,17 @@
  * taken.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "daemon/recorder/file_key.h"
 #include "daemon/recorder/recorder_internal.h"
+#include "proc/mapping_set.h"
 #include "proc/proc_fs.h"
+#include "runtime/runtime.h"
+
+#define AWAIT_ONCE_NS UINT64_C(10000000) /* the wait for a table, between which events are read */
 
 /* --- from /proc ------------------------------------------------------------------------------ */
 
@@ -89,6 +94,97 @@ int recorder_expect_file(struct recorder *r, pid_t pid, const char *path,
 		return err == -ENOMEM ? err : 0;
 	*ret_object = object;
 	return r->with.tables ? prefetch_table(r, object) : 0;
+}
+
+/* Files whose tables are awaited before the first sample. */
+struct expected_files {
+	VEC(const struct object *) all;
+	uint8_t *kinds; /* by an object's number: 0: not known, or enum; owned */
+	uint32_t n_kinds;
+};
+
+enum { HAS_NONE = 1, HAS_ONE }; /* an interpreter */
+
+/* Returns whether a file that is mapped here has an interpreter. */
+static bool have_interpreter(const struct mapping_set *maps, struct expected_files *files)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < maps->count && !has; i++) {
+		const struct object *object = maps->maps[i].object;
+		uint8_t *kind;
+
+		if (!object->elf || object->number >= files->n_kinds)
+			continue;
+		kind = &files->kinds[object->number];
+		if (!*kind)
+			*kind = runtime_has_interpreter(object->elf) ? HAS_ONE : HAS_NONE;
+		has = *kind == HAS_ONE;
+	}
+	return has;
+}
+
+/* Requests the tables of files that are mapped here, and adds these to the list. */
+static int want_tables(struct recorder *r, const struct mapping_set *maps,
+		       struct expected_files *files)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < maps->count && !err; i++) {
+		const struct object *object = maps->maps[i].object;
+
+		if (!object->elf || tables_have(r->with.tables, object))
+			continue;
+		err = VEC_RESERVE(&files->all, 1);
+		if (!err) {
+			files->all.items[files->all.count++] = object;
+			err = prefetch_table(r, object);
+		}
+	}
+	return err;
+}
+
+/* Waits for the tables of these files until a time, and reads events meanwhile. 0 or -errno. */
+static int await_tables(struct recorder *r, const struct expected_files *files, uint64_t until_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < files->all.count && !err; i++) {
+		bool is_there = false;
+		uint64_t now_ns;
+
+		while (!err && !is_there && (now_ns = clock_ns(CLOCK_MONOTONIC)) < until_ns) {
+			is_there = tables_await(r->with.tables, files->all.items[i],
+						now_ns + AWAIT_ONCE_NS);
+			err = r->with.relieve ? r->with.relieve(r->with.arg) : 0;
+		}
+	}
+	return err;
+}
+
+int recorder_await_interpreters(struct recorder *r, uint64_t until_ns)
+{
+	struct process_table *processes = r->tasks.processes;
+	const uint32_t n_processes = process_table_process_count(processes);
+	struct expected_files files = {.n_kinds = object_table_count(r->files.objects)};
+	int err = 0;
+
+	files.kinds = calloc(files.n_kinds + 1, sizeof(*files.kinds));
+	if (!files.kinds)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_processes && !err && r->with.tables; i++) {
+		const struct process *process = process_table_process_at(processes, i);
+		const struct mapping_set *maps =
+			process->exited ? NULL : process_table_mappings(processes, process->pid);
+
+		if (maps && have_interpreter(maps, &files))
+			err = want_tables(r, maps, &files);
+	}
+	if (!err)
+		err = await_tables(r, &files, until_ns);
+	free(files.all.items);
+	free(files.kinds);
+	return err;
 }
 
 /* Reads the environment of a process that has executed a program, for which its user pays as for

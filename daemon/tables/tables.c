@@ -878,15 +878,18 @@ static bool is_pending(const struct tables *t, const struct object *object)
 	return r != NULL;
 }
 
-void tables_await(struct tables *t, const struct object *object, uint64_t until_ns)
+bool tables_await(struct tables *t, const struct object *object, uint64_t until_ns)
 {
 	const struct timespec until = time_of(until_ns);
+	bool is_pending_still;
 	int err = 0;
 
 	pthread_mutex_lock(&t->lock);
 	while (!err && is_pending(t, object))
 		err = pthread_cond_clockwait(&t->served, &t->lock, CLOCK_MONOTONIC, &until);
+	is_pending_still = is_pending(t, object);
 	pthread_mutex_unlock(&t->lock);
+	return !is_pending_still;
 }
 
 bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)

@@ -65,8 +65,8 @@ int tables_prepare(struct tables *tables, const struct object *object,
 		   const struct stackd_inode *key);
 
 /* Waits until no request of an object's table is pending, and no longer than `until_ns`
- * (CLOCK_MONOTONIC). Not for the main loop, which must not wait. */
-void tables_await(struct tables *tables, const struct object *object, uint64_t until_ns);
+ * (CLOCK_MONOTONIC). Returns whether none is. Not for the main loop, which must not wait. */
+bool tables_await(struct tables *tables, const struct object *object, uint64_t until_ns);
 
 /* Gives the file number, and the offset in the file, of the slice by which a record names a short
  * frame (stackd_abi.h). false: there is no such slice. */

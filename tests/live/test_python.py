@@ -9,7 +9,7 @@ import subprocess
 
 import pprof
 import sid_python
-from harness import (DONE, MANAGED, NO_SAMPLING, ROOT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record,
+from harness import (DONE, MANAGED, NO_SAMPLING, ROOT, SIGINT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record,
                      record_until, run, scratch)
 from test_regions import instances
 
@@ -219,6 +219,29 @@ def python_begins():
         counters = recording.stats()["counters"]
     print({name: value for name, value in counters.items() if "managed" in name})
     check(counters["managed_frames"] > 50 * len(paths), "few functions", counters["managed_frames"])
+    check(not counters["managed_unread_stacks"], "stacks without functions", counters["managed_unread_stacks"])
+
+
+@live
+def python_attached():
+    """Interpreters that run already are read from the first sample on: that comes when their tables are there."""
+    work = "print(flush=True)\nwhile True: list(map(lambda n: sum(range(n)), [99]))"
+    programs = [subprocess.Popen([path, "-I", "-S", "-c", work], stdout=subprocess.PIPE) for path in
+                [python()[0]] + [path for path, _ in others()]]
+    try:
+        for program in programs:
+            check(program.stdout.readline(), "it runs")
+        with scratch() as folder, Daemon(os.path.join(folder, "store.db"), *MANAGED, "-F", "4999", "--pid",
+                                         ",".join(str(program.pid) for program in programs)) as daemon:
+            daemon.wait_counter("managed_frames", 50 * len(programs))
+            daemon.finish(SIGINT)
+            counters = Recording(daemon.store).stats()["counters"]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+            program.stdout.close()
+    print({name: value for name, value in counters.items() if "managed" in name})
     check(not counters["managed_unread_stacks"], "stacks without functions", counters["managed_unread_stacks"])
 
 
