@@ -709,6 +709,17 @@ def record_attached(store, process, seconds, *arguments):
     return record_while(store, process.pid, seconds, *arguments, "--pid", process.pid)
 
 
+def until_enough(record_and_judge, is_enough, most=20):
+    """Records and judges a program again until there is enough of what is judged, and returns the sum of the Counters: how
+    many samples it has in its CPU time, and how soon stackd knows it, the machine decides. What is wrong fails at once."""
+    found = collections.Counter()
+    for _ in range(most):
+        found.update(record_and_judge())
+        if is_enough(found):
+            return found
+    raise Failed("hardly anything of what is judged in %d recordings: %s" % (most, dict(found)))
+
+
 def record_until(store, what, is_met, enough, *arguments):
     """Records a command that ends when the file `enough` is there. It is made when is_met() finds in the store what the
     test judges, as of some commit: how soon stackd knows a program, the machine decides."""

@@ -8,6 +8,7 @@ import re
 import shutil
 
 import pprof
+from faked import check_faked
 from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "php_tree.php")
@@ -148,25 +149,6 @@ FAULTS = {"good": True, "huge": True, "escape": True, "lines": True, "loop": Fal
 @live
 def php_faked():
     """Structures of an interpreter that lead nowhere, in circles, or change all the time, leave native paths as they are."""
-    with scratch() as folder:
-        program, store = os.path.join(folder, "faked"), os.path.join(folder, "store.db")
-        run("gcc", "-O1", "-rdynamic", "-pthread", "-o", program, FAKED)
-        recording, _ = record(store, *MANAGED, "-F", "999", "--", program, *FAULTS)
-        right = dict.fromkeys(FAULTS, 0)
-        for line in recording.text("export", "--folded", "--kinds", "--interpreter=show").splitlines():
-            path, samples = line.rsplit(" ", 1)
-            fault, *frames = path.split(";")
-            if "spin" not in frames:
-                continue
-            native = [name for name in frames[:frames.index("spin")] if name in ("main", "serve", "execute_ex")]
-            check(native == ["main", "serve"] + ["execute_ex"] * 3, fault, frames)
-            managed = sum(name.startswith("php::") for name in frames)
-            # Before the table is there, native functions are alone; of the innermost activation nothing else is shown
-            # once its frames are not proven.
-            check(managed in ((0, 6) if FAULTS[fault] else (0,)) or fault == "scribble", fault, managed, frames)
-            right[fault] += int(samples)
-        counters = recording.stats()["counters"]
-    print(right, {name: value for name, value in counters.items() if "managed" in name})
-    check(min(right.values()) > 30, "few samples", right)
-    for reason in ("chain", "elsewhere"):
-        check(counters["managed_unproven." + reason] > 30, reason, counters["managed_unproven." + reason])
+    # Before the table is there, native functions are alone; of the innermost activation nothing else is shown once its
+    # frames are not proven.
+    check_faked(FAKED, FAULTS, "execute_ex", "php::", lambda fault, _: (0, 6) if FAULTS[fault] else (0,), 6, ("chain", "elsewhere"))

@@ -3,9 +3,7 @@
  * A program that pretends to be PHP 8.2, with structures that lead nowhere: php_faked KIND...
  *
  * It has the symbols by which an interpreter is found, an execute_ex() as a compiler makes it, and
- * structures at the right offsets. For each KIND of fault, a process of that name spins in a
- * function that is called by three activations of the "interpreter". The native path of each sample
- * is main, serve, execute_ex three times, spin, whatever the structures say.
+ * structures at the right offsets. Three activations of it call spin() (faked.h).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "faked.h"
 
 const char php_api[] = "API20220829,NTS";
 
@@ -71,26 +67,11 @@ __asm__(".text\n.globl execute_ex\n.type execute_ex,@function\nexecute_ex:\n"
 	"2: mov 0x48(%rsp),%r14\n mov 0x40(%rsp),%r15\n add $0x50,%rsp\n.cfi_def_cfa_offset 16\n"
 	" pop %rbx\n.cfi_def_cfa_offset 8\n ret\n.cfi_endproc\n.size execute_ex,.-execute_ex\n");
 
-static const char *kind;
 static struct text texts[2] = {{1, 6, 0, 4, "work"}, {1, 6, 0, 9, "/fake.php"}};
 static struct op ops[4] = {{.line = 5}, {.line = 5}, {.line = 5}, {.line = 5}};
 static struct function functions[6], internal = {.kind = 1};
 static struct frame frames[6], others[3000];
 static volatile int is_done;
-
-__attribute__((noinline)) void spin(void)
-{
-	struct timespec now;
-
-	do
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	while (now.tv_nsec < 100000000 && !now.tv_sec);
-}
-
-static int is(const char *name)
-{
-	return !strcmp(kind, name);
-}
 
 static void *scribble(void *unused)
 {
@@ -170,9 +151,8 @@ static void first(void)
 }
 
 /* Three activations, each of two functions, of which the first is called by C code. */
-__attribute__((noinline)) int serve(void)
+__attribute__((noinline)) static int serve(void)
 {
-	prctl(PR_SET_NAME, kind);
 	for (size_t i = 0; i < 6; i++) {
 		functions[i] = (struct function){.kind = 2,
 						 .name = &texts[0],
@@ -190,18 +170,5 @@ __attribute__((noinline)) int serve(void)
 	frames[5].call = innermost;
 	execute_ex(&frames[1]);
 	is_done = 1;
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		kind = argv[i];
-		if (!fork())
-			_exit(serve());
-	}
-	while (wait(NULL) > 0)
-		;
-	sleep(1); /* until all files have been read */
 	return 0;
 }

@@ -3,10 +3,8 @@
  * A program that pretends to be CPython 3.12, with structures that lead nowhere: python_faked
  * KIND...
  *
- * It has the symbols by which an interpreter is found, and structures at the right offsets. For
- * each KIND of fault, a process of that name spins in a function that is called by three
- * activations of the "interpreter". The native path of each sample is main, serve, eval three
- * times, spin, whatever the structures say.
+ * It has the symbols by which an interpreter is found, and structures at the right offsets. Three
+ * activations of it call spin() (faked.h).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "faked.h"
 
 const unsigned long Py_Version = 0x030c01f0;
 
@@ -82,12 +78,6 @@ static uint64_t lines[8] = {1, 0, 4, ~0ull, 0x00d0d0d0};
 static struct code code = {
 	.first_line = 7, .version = 5, .file = &file, .name = &name, .lines = lines};
 static struct frame frames[3000], entries[3];
-static const char *kind;
-
-static int is(const char *fault)
-{
-	return !strcmp(kind, fault);
-}
 
 /* Returns an address in pages that the kernel has mapped from its own memory, as it maps a
  * device's. */
@@ -162,15 +152,6 @@ static void *scribble(void *cframe)
 	return NULL;
 }
 
-__attribute__((noinline)) void spin(void)
-{
-	struct timespec now;
-
-	do
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	while (now.tv_nsec < 100000000 && !now.tv_sec);
-}
-
 __attribute__((noinline)) void _PyEval_EvalFrameDefault(struct thread *state, int depth)
 {
 	volatile struct cframe cframe = {&frames[depth], state->cframe};
@@ -194,24 +175,10 @@ __attribute__((noinline)) void _PyEval_EvalFrameDefault(struct thread *state, in
 
 __attribute__((noinline)) static int serve(void)
 {
-	prctl(PR_SET_NAME, kind);
 	thread.id = pthread_self();
 	thread.cframe = &first;
 	interpreter.threads = &thread;
 	_PyRuntime.interpreters = &interpreter;
 	_PyEval_EvalFrameDefault(&thread, 2);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		kind = argv[i];
-		if (!fork())
-			_exit(serve());
-	}
-	while (wait(NULL) > 0)
-		;
-	sleep(1); /* until all files have been read */
 	return 0;
 }
