@@ -433,7 +433,7 @@ def test_lying_elf():
             programs[name] = stack.enter_context(workload("plugin", 60, library, share=None))
             falsify(library)
             programs[name].send_signal(SIGSTOP)
-        with Daemon(folder + "/s.db", "-F", 997, "--pid",
+        with Daemon(folder + "/s.db", "-F", 3989, "--pid",
                     ",".join(str(process.pid) for process in programs.values())) as daemon:
             daemon.wait_recording()
             for process in programs.values():

@@ -351,7 +351,7 @@ def test_32bit():
     if run("sh", "-c", program).status == 126:
         raise Skip("this kernel runs no 32-bit programs")
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 997, "--", program)
+        recording, result = record(folder + "/s.db", "-F", 3989, "--", program)
         found = collections.Counter(user_frames(sample)[-1].symbol for sample in recording.samples()
                                     if user_frames(sample))
         print(result.err, found, recording.stats()["end_reasons"])

@@ -459,30 +459,33 @@ def python_pushes():
 DEEP_FRAMES = 10000
 
 
+def read_deep(store):
+    """How many samples in each leaf have the functions of the recursion, which then is whole."""
+    found = {"leaf_00": 0, "leaf_01": 0}
+    if run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb").status != DONE:
+        return found  # there are no samples yet
+    for frames, count in pprof.read(store + ".pb"):
+        leaf, names = frames[0][0], [frame[0] for frame in frames if is_managed(frame)]
+        if leaf not in found or not names:
+            continue
+        name = {"leaf_00": "first", "leaf_01": "second"}[leaf]
+        at = next((i for i, other in enumerate(names) if other != name), len(names))
+        check(at == DEEP_FRAMES + 1 and names[at:at + 1] == ["main"], "a recursion that is not whole", leaf, at, names[at:])
+        found[leaf] += count
+    return found
+
+
 @live
 def python_deep():
     """A recursion of 10,000 functions is whole, or has none of them: those are stacks that stackd has walked, which on a
-    busy machine are many. So it runs again until 150 have theirs, of which more than half hit a leaf."""
-    found = {"leaf_00": 0, "leaf_01": 0}
+    busy machine are many. So it runs again until enough have theirs."""
     with scratch() as folder:
         library, store, enough = (os.path.join(folder, name) for name in ("leaves.so", "store.db", "enough"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
         turn = "; ".join("%s %s %s %d 20000000" % (path, DEEP, library, DEEP_FRAMES) for path in recent())
-        with Daemon(store, *MANAGED, "-F", "499", "--", "sh", "-c", "until [ -e %s ]; do %s; done" % (enough, turn)) as daemon:
-            daemon.wait_counter("managed_frames", 150 * DEEP_FRAMES)
-            open(enough, "w", encoding="ascii").close()
-            check(daemon.finish().status == DONE, "stackd's status")
-        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
-        for frames, count in pprof.read(store + ".pb"):
-            leaf, names = frames[0][0], [frame[0] for frame in frames if is_managed(frame)]
-            if leaf not in found or not names:
-                continue
-            name = {"leaf_00": "first", "leaf_01": "second"}[leaf]
-            at = next((i for i, other in enumerate(names) if other != name), len(names))
-            check(at == DEEP_FRAMES + 1 and names[at:at + 1] == ["main"], "a recursion that is not whole", leaf, at, names[at:])
-            found[leaf] += count
-    print(found)
-    check(min(found.values()) > 20, "few samples hit a leaf", found)
+        record_until(store, "samples in each leaf", lambda: min(read_deep(store).values()) > 20, enough, *MANAGED, "-F", "499",
+                     "--", "sh", "-c", "until [ -e %s ]; do %s; done" % (enough, turn))
+        print(read_deep(store))
 
 
 def judge_trampolines(frames):

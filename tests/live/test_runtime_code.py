@@ -132,7 +132,7 @@ def test_code_in_data():
     """Code in a program's data is walked by the bytes of the file, unless it was overwritten."""
     with scratch() as folder:
         for changed in ((), ("changed",)):
-            recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/in_data", 0.5,
+            recording, result = record(folder + "/s.db", "-F", 3989, "--", WORKLOADS + "/in_data", 0.4,
                                        *changed)
             found = collections.Counter(";".join(names_of(sample)) for sample in recording.samples()
                                         if is_steady(sample))
