@@ -566,8 +566,8 @@ def judge_sample(sample, expectation, is_first):
 
 
 def check_chains(samples, expectation, at_least=40, by_events=None):
-    """Every sample has the path that the workload promises, or one of the moments before, behind and between.
-    The machine decides how many samples these have: each new page may be an exit to a hypervisor.
+    """Every sample has the path that the workload promises, or one of the moments before, behind and between. How many
+    have it. The machine decides how many samples the others have: each new page may be an exit to a hypervisor.
     `by_events`, as in check(): a path may lack what an event would have told the mapping for."""
     verdicts, odd, threads = collections.Counter(), collections.Counter(), set()
     for sample in samples:
@@ -585,6 +585,7 @@ def check_chains(samples, expectation, at_least=40, by_events=None):
           by_events=by_events)
     check(verdicts["right"] + verdicts["unmapped"] >= at_least, "only %d samples of the steady state, want %d"
           % (verdicts["right"], at_least))
+    return verdicts["right"]
 
 
 def differing(counters):
