@@ -49,7 +49,16 @@
 #define DEBT_NS	      UINT64_C(5000000000) /* most that is paid off for one table */
 #define LARGE_BYTES   (4u << 20) /* bytes of a file from which its table is made in two steps */
 
+#define KNOWN_RULES 1024 /* rules that are remembered; a power of two */
+
 enum owner { OF_ROOT, OF_USERS, N_OWNERS }; /* of files */
+
+/* A rule that was read from the maps while `changes` was so. */
+struct known_rule {
+	uint64_t changes, offset;
+	uint32_t number; /* of the file; 0: none */
+	struct stackd_rule rule;
+};
 
 struct tables {
 	struct tables_maps maps;
@@ -89,6 +98,12 @@ struct tables {
 	struct stackd_interpreter **interpreters;
 	/* and these; NULL: no runtime needs one */
 	struct runtime_layout **layouts;
+
+	/* Tables that were loaded, or evicted others. A number is always the same file's, so a rule
+	 * that is remembered until the change has been counted is still that file's. Accessed
+	 * atomically. */
+	uint64_t changes;
+	struct known_rule known[KNOWN_RULES]; /* used by the main loop alone */
 };
 
 /* Returns whether a file's table is loaded, or known to be empty. */
@@ -586,8 +601,10 @@ static int serve(struct tables *t, const struct request *r)
 		return 0;
 	}
 	t->may_evict = !r->is_early;
-	if (!is_known(t, number) && may_make(t, r, number))
+	if (!is_known(t, number) && may_make(t, r, number)) {
 		err = load_object(t, r);
+		__atomic_add_fetch(&t->changes, 1, __ATOMIC_RELEASE);
+	}
 	if (err == -ECANCELED)
 		return err;
 	if (err == -EBADF) /* the table is loaded when the file is mapped again, and a walk misses
@@ -926,12 +943,34 @@ const struct runtime_layout *tables_layout(const struct tables *t, const struct 
 					: NULL;
 }
 
-static int find_loaded(const struct tables *t, const struct object *object, uint64_t offset,
+/* Returns where a rule is remembered. */
+static struct known_rule *known_at(struct tables *t, uint32_t number, uint64_t offset)
+{
+	const uint64_t key = (offset ^ (uint64_t)number << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &t->known[key >> 40 & (KNOWN_RULES - 1)];
+}
+
+/* Reading a rule maps parts of two maps. Walks of a program come to the same places again and
+ * again. */
+static int find_loaded(struct tables *t, const struct object *object, uint64_t offset,
 		       struct stackd_rule *ret_rule)
 {
-	return object->number + 1 < t->maps.n_files
-		       ? loaded_rule_find(&t->maps, object->number + 1, offset, ret_rule)
-		       : -ENOENT;
+	const uint32_t number = object->number + 1;
+	const uint64_t changes = __atomic_load_n(&t->changes, __ATOMIC_ACQUIRE);
+	struct known_rule *known = known_at(t, number, offset);
+	int err;
+
+	if (number >= t->maps.n_files)
+		return -ENOENT;
+	if (known->number == number && known->offset == offset && known->changes == changes) {
+		*ret_rule = known->rule;
+		return 0;
+	}
+	err = loaded_rule_find(&t->maps, number, offset, ret_rule);
+	if (!err)
+		*known = (struct known_rule){changes, offset, number, *ret_rule};
+	return err;
 }
 
 int tables_rule(struct tables *t, const struct object *object, uint64_t offset,

@@ -558,6 +558,9 @@ static void test_tables_do_not_take_turns(void **state)
 	int asked = 0;
 
 	(void)state;
+	assert_int_equal(tables_want(t, &a, NULL), 0);
+	asked += serve_all(t);
+	assert_int_equal(tables_rule(t, &a, 0x1000, &rule), 0); /* it is remembered until then */
 	for (int i = 0; i < 100; i++) {
 		t->maps.files[2].uses += 10;
 		t->maps.files[3].uses += 10;
