@@ -114,7 +114,7 @@ def test_page_trap():
         stop()
         with background(*words[:-1], WORKLOADS + "/page_trap", 60, words[-1], ready="READY") as trap:
             with Daemon(folder + "/s.db", "-F", 1997, "--pid", trap.pid) as daemon:
-                daemon.wait_samples(2000)
+                daemon.wait_samples(1000)
                 result = daemon.finish(SIGTERM)
                 asking = {line for line in asked() if is_below(line, daemon.process.pid) and name_of(line) != COPIER}
     check(result.status == DONE, "status %d" % result.status, result.err)
