@@ -72,7 +72,7 @@ OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so $(B)/libstackmpi.so
+all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so $(B)/libstackmpi.so $(B)/libstackregion.so
 	$(if $(WEB_LIBS)$(filter web,$(WITHOUT)),,@echo 'stackctl web is left out: pkg-config finds no libmicrohttpd of 0.9.71 or later')
 
 help:
@@ -292,10 +292,16 @@ $(B)/libstackalloc.so: $(ALLOC_OBJ)
 
 # --- for programs whose calls of MPI are counted (docs/REGIONS.md) ------------------------------
 
-MPI_CALL_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackmpi/*.c lib/code/mpi/*.c)) $(B)/pic/arch/$(ARCH)/mpi_entry.o
+CALL_ENTRIES = $(addprefix $(B)/pic/arch/$(ARCH)/,region_entry.o call_probe.o)
+MPI_CALL_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackmpi/*.c lib/code/mpi/*.c)) $(B)/pic/arch/$(ARCH)/mpi_entry.o $(CALL_ENTRIES)
+REGION_OBJ = $(addprefix $(B)/pic/libstackmpi/,inside.o path.o region.o request.o table.o) $(CALL_ENTRIES)
 
 $(MPI_CALL_OBJ): TAG_CFLAGS += -ftls-model=initial-exec -Ilib/code
 $(B)/libstackmpi.so: $(MPI_CALL_OBJ)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,-z,now -o $@ $^
+
+# The same for named regions, without MPI.
+$(B)/libstackregion.so: $(REGION_OBJ)
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,-z,now -o $@ $^
 
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
@@ -503,7 +509,8 @@ install: all man $(call has,tags,install-tags)
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -D -m 0644 $(B)/libstackalloc.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackalloc.so
-	install -D -m 0644 $(B)/libstackmpi.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackmpi.so
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/lib/stackd $(B)/libstackmpi.so $(B)/libstackregion.so
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/include arch/$(ARCH)/stackd_region.h
 	for unit in stackd.service $(call has,servers,stackd-push.service) stackd-metrics.service stackd-metrics.timer; do \
 		sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf

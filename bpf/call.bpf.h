@@ -110,7 +110,7 @@ __noinline int call_hand_back(struct scratch *given)
 		return 0;
 	state = state_at(s);
 	c.calls = calls_of(bpf_get_current_task_btf());
-	c.index = s->record.event.call.path;
+	c.index = STACKD_CALL_INDEX_OF(s->record.event.call.path);
 	if (!state || !c.calls || c.index >= STACKD_CALL_PATHS ||
 	    prefix_mode != STACKD_PREFIX_VERIFIED || state->count >= MAX_MARKS ||
 	    state->n_touched > TOUCHED_MAPPINGS)

@@ -287,7 +287,7 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	__u64 cpu, measured = 0, interval = period;
 	struct outside_clock *last;
 
-	if ((calls && calls->inside) ||
+	if ((calls && (calls->inside || calls->n_open)) ||
 	    (thread && (thread->busy || is_inside(thread, task, stack_pointer))))
 		return 0;
 	last = CHECKED(

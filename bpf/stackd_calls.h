@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The table of a thread whose calls of MPI libstackmpi counts (docs/REGIONS.md): a part of
+ * The table of a thread whose calls of MPI, and passes through regions that its program names,
+ * libstackmpi counts (docs/REGIONS.md): a part of
  * stackd_abi.h, which includes it. It is a map of one element, which the library, the daemon and
  * the kernel half share:
  *
@@ -22,11 +23,12 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_CALLS_VERSION 1
+#define STACKD_CALLS_VERSION 2
 
 #define STACKD_CALL_TABLES 512u	 /* threads whose calls are counted at the same time */
 #define STACKD_CALL_PATHS  512u	 /* paths of a thread that are known again; a power of two */
 #define STACKD_CALL_WORDS  8192u /* the words of all of them; a power of two */
+#define STACKD_CALL_OPEN   64u	 /* named regions in which a thread is at the same time */
 #define STACKD_CALL_WAITS  512u	 /* requests that one call completes */
 
 /* A word of the stack, and its address. */
@@ -60,6 +62,13 @@ struct stackd_call_path {
 	__u64 awaited;
 };
 
+/* A named region in which the thread is. */
+struct stackd_call_region {
+	__u32 path;   /* index + 1; 0: it cannot be known again, so the pass is sent at its end */
+	__u32 number; /* of the pass, in its thread, from 1 */
+	__u64 wall_ns, cpu_ns; /* its own time that is in no sum of a path */
+};
+
 struct stackd_calls {
 	/* Written by the daemon: */
 	__u32 version;	  /* STACKD_CALLS_VERSION */
@@ -74,10 +83,15 @@ struct stackd_calls {
 
 	/* Written by the library: */
 	__u64 inside;	    /* the slot of the call in which the thread is; 0: it is in none */
-	__u64 measured_cpu; /* CPU time in all calls that have ended */
-	__u64 inside_ns, inside_cpu;	/* when the call began */
-	__u32 inside_path;		/* its path, index + 1; 0: not known */
-	__u32 n_paths;			/* used of `paths` */
+	__u64 measured_cpu; /* CPU time in all calls that have ended, and in regions */
+	/* when the call began; or if the thread is in a region, but in no call: when the time began
+	 * that is not yet in the region's sums */
+	__u64 inside_ns, inside_cpu;
+	__u32 inside_path; /* its path, index + 1; 0: not known */
+	__u32 n_paths;	   /* used of `paths` */
+	__u32 n_open;	   /* named regions in which the thread is, outermost first */
+	__u32 pad;
+	struct stackd_call_region open[STACKD_CALL_OPEN];
 	__u64 waits[STACKD_CALL_WAITS]; /* the handles that a call completes */
 	__u16 heads[STACKD_CALL_PATHS]; /* index + 1 of the first path, by hash */
 	struct stackd_call_path paths[STACKD_CALL_PATHS];
@@ -95,15 +109,23 @@ enum stackd_call_kind {
 struct stackd_call_probe {
 	__u32 kind;	/* enum stackd_call_kind */
 	__u32 table;	/* number of the table */
-	__u32 path;	/* index in `paths` for the path, if it can be known again; or
-			 * STACKD_CALL_PATHS: none is free */
+	__u32 path;	/* index in `paths` for the path, if it can be known again, or
+			 * STACKD_CALL_PATHS: none is free; of a region STACKD_CALL_PATH() */
 	__u32 visits;	/* 1; 0: more bytes of the call before */
 	__u64 function; /* address of the function that was called */
 	__u64 slot;	/* address of the call's return address */
 	__u64 kept[6];	/* the registers STACKD_SAVED_REGS at the call */
 	__u64 wall_ns, cpu_ns, ended_ns;
-	__u64 sent, received; /* as in struct stackd_pass */
+	__u64 sent,
+		received; /* as in struct stackd_pass; of a region `sent` is the pass's number */
 };
+
+/* A named region is walked where it begins, with `visits` 0. If its path cannot be known again, the
+ * pass is sent where it ends, and gets the path of its begin: that of the same pass at the same
+ * depth. */
+#define STACKD_CALL_PATH(index, depth) ((index) | (depth) << 16) /* depth: from 1 */
+#define STACKD_CALL_INDEX_OF(path)     ((path)&0xffffu)
+#define STACKD_CALL_DEPTH_OF(path)     ((path) >> 16) /* 0: a call of MPI */
 
 /* What the daemon sends, with the table's descriptor, to a thread that has connected to its socket:
  * it need not hear anything of the program. */
@@ -114,6 +136,8 @@ struct stackd_call_answer {
 
 _Static_assert(sizeof(struct stackd_call_path) == 136, "stackd_call_path is shared");
 _Static_assert(sizeof(struct stackd_call_probe) == 120, "stackd_call_probe is shared");
-_Static_assert(__builtin_offsetof(struct stackd_calls, waits) == 80, "stackd_calls is shared");
+_Static_assert(sizeof(struct stackd_call_region) == 24, "stackd_call_region is shared");
+_Static_assert(__builtin_offsetof(struct stackd_calls, waits) == 88 + 24 * STACKD_CALL_OPEN,
+	       "stackd_calls is shared");
 
 #endif

@@ -211,7 +211,8 @@ struct stackd_call {
 	__u64 cpu_ns;
 	__u32 table; /* of the thread, and */
 	__u32 path;  /* the index in stackd_calls.paths under which the library has the call's path,
-		      * if its generation says so; STACKD_CALL_PATHS: none */
+		      * if its generation says so; STACKD_CALL_PATHS: none. Of a region
+		      * STACKD_CALL_PATH() */
 	__u64 visits;	       /* 1; 0: more bytes of a call that was sent already */
 	__u64 sent, received;  /* as in struct stackd_pass */
 	__u64 generation : 16; /* the lowest bits of stackd_calls.generation */

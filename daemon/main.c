@@ -46,11 +46,12 @@ static void give_memory_back(void)
 static void find_mpi(struct options *options)
 {
 	if (options->mpi_way == MPI_BY_LIBRARY ||
-	    !alloc_library_find("libstackmpi.so", &options->mpi_library))
+	    !alloc_library_find("libstackmpi.so", &options->calls_library))
 		return;
 	log_warning("--mpi: there is no libstackmpi.so, so probes measure the calls: install "
 		    "stackd again");
 	options->mpi_by_library = false;
+	options->annotated = false;
 }
 
 static enum exit_status find_one(const char *option, const char *name, char **ret_path)
@@ -63,7 +64,7 @@ static enum exit_status find_one(const char *option, const char *name, char **re
 	return STATUS_FAILED;
 }
 
-/* Finds the libraries that --alloc and --mpi preload and probe. */
+/* Finds the libraries that --alloc, --mpi and --annotated preload and probe. */
 static enum exit_status find_libraries(struct options *options)
 {
 	enum exit_status status = STATUS_DONE;
@@ -72,10 +73,12 @@ static enum exit_status find_libraries(struct options *options)
 		status = find_one("--alloc", "libstackalloc.so", &options->alloc_library);
 	if (!status && options->mpi_by_library)
 		find_mpi(options);
-	if (!status && options->mpi_by_library && !options->mpi_library)
-		status = find_one("--mpi", "libstackmpi.so", &options->mpi_library);
-	if (!status && options->mpi_library && call_tables_name(options->mpi_socket)) {
-		log_error("--mpi: there are no random numbers");
+	if (!status && options->mpi_by_library && !options->calls_library)
+		status = find_one("--mpi", "libstackmpi.so", &options->calls_library);
+	if (!status && options->annotated && !options->mpi)
+		status = find_one("--annotated", "libstackregion.so", &options->calls_library);
+	if (!status && options->calls_library && call_tables_name(options->calls_socket)) {
+		log_error("there are no random numbers");
 		status = STATUS_FAILED;
 	}
 	return status;

@@ -62,6 +62,8 @@ static void warn_unseen(const struct options *options)
 	append_each(text, sizeof(text), options->marks, options->n_marks);
 	if (options->mpi)
 		append(text, sizeof(text), *text ? ", " : "", "no call of MPI");
+	if (options->annotated)
+		append(text, sizeof(text), *text ? ", " : "", "no region that a program names");
 	if (options->alloc_bytes)
 		append(text, sizeof(text), *text ? ", " : "", "no sampled allocation");
 	if (options->waits)

@@ -77,8 +77,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	if (s->options->mpi) {
 		snprintf(s->recording.note, sizeof(s->recording.note), "%s%scalls of MPI: %s",
 			 info->note, *info->note ? "; " : "",
-			 s->options->mpi_library ? "counted in the program (libstackmpi)"
-						 : "measured by probes");
+			 s->options->mpi_by_library ? "counted in the program (libstackmpi)"
+						    : "measured by probes");
 		info->note = s->recording.note;
 	}
 	info->frequency_hz = s->scope.event.spec.is_none ? 0 : s->options->frequency;
@@ -159,7 +159,7 @@ static bool is_joined(const struct session *s)
 {
 	const struct options *o = s->options;
 
-	return (o->n_regions || o->n_marks || o->mpi) &&
+	return (o->n_regions || o->n_marks || o->mpi || o->annotated) &&
 	       event_spec_is_clock(&s->scope.event.spec) &&
 	       event_spec_usual_period(&s->scope.event.spec) && !o->max_cpu;
 }
@@ -224,7 +224,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.functions = regions_have_functions(s->options),
 		.marks = marks_are_wanted(s->options),
 		.ranks = s->options->mpi,
-		.calls = s->options->mpi_library != NULL,
+		.calls = s->options->calls_library != NULL,
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
@@ -348,12 +348,13 @@ static enum exit_status open_calls(struct session *s)
 	struct sampler_regions kernel;
 	int err;
 
-	if (!s->options->mpi_library)
+	if (!s->options->calls_library)
 		return STATUS_DONE;
 	sampler_regions_parts(s->sampler, &kernel);
-	err = call_tables_new(s->options->mpi_socket, kernel.calls_fd, &s->calls);
+	err = call_tables_new(s->options->calls_socket, kernel.calls_fd, &s->calls);
 	if (err)
-		log_error("--mpi: cannot open the socket of libstackmpi: %s", strerror(-err));
+		log_error("cannot open the socket at which programs ask for tables of calls: %s",
+			  strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
 }
 

@@ -3,57 +3,15 @@
 #include "call.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "bytes.h"
 #include "clock.h"
 #include "function.h"
+#include "inside.h"
 #include "path.h"
-#include "table.h"
+#include "region.h"
 
-/* --- a call that was left --------------------------------------------------------------------- */
-
-/* Counts a call that an exception or longjmp() has left: until now, since nothing else says when.
- */
-static void count_left(struct stackd_calls *calls)
-{
-	struct stackd_call_path *path;
-	uint64_t now, cpu;
-
-	if (!calls->inside_path || calls->inside_path > STACKD_CALL_PATHS)
-		return;
-	clock_take(calls, &now, &cpu);
-	path = &calls->paths[calls->inside_path - 1];
-	path->visits++;
-	path->wall_ns += now - calls->inside_ns;
-	path->cpu_ns += cpu > calls->inside_cpu ? cpu - calls->inside_cpu : 0;
-	calls->measured_cpu += cpu > calls->inside_cpu ? cpu - calls->inside_cpu : 0;
-}
-
-#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack */
-
-/* Returns whether the call in which the thread is was left: another call is at its place on the
- * stack, or has written over its return address. */
-static bool is_left(const struct stackd_calls *calls, const struct call *call)
-{
-	uint64_t inside = calls->inside, slot = (uintptr_t)call->slot;
-
-	return slot >= inside ||
-	       (inside - slot < SAME_STACK &&
-		*(const volatile uint64_t *)(uintptr_t)inside != table_of_thread.inside.caller);
-}
-
-/* Returns whether a call is a part of another one, which the thread is in. */
-static bool is_within(struct stackd_calls *calls, const struct call *call)
-{
-	if (__builtin_expect(!calls->inside, 1))
-		return false;
-	if (!is_left(calls, call))
-		return true;
-	count_left(calls);
-	calls->inside = 0;
-	return false;
-}
+/* --- calls within a call ---------------------------------------------------------------------- */
 
 /* If a call within another one tells that one's bytes, reads its arguments. */
 static void enter_within(struct call *call)
@@ -86,25 +44,18 @@ static void leave_within(struct call *call, int result)
 
 /* --- paths that are not known ----------------------------------------------------------------- */
 
-/* Lets the kernel half walk the stack: it sends these amounts with the call's path and, if the path
- * can be known again, gives that to this library. */
+/* Sends these amounts with the call's path, which may be known from then on. */
 static void send(struct call *call, uint32_t visits, uint64_t now, uint64_t cpu, uint64_t received)
 {
-	struct stackd_call_probe probe = {.kind = STACKD_CALL_ENDED,
-					  .table = table_of_thread.number,
-					  .path = path_index(call),
-					  .visits = visits,
-					  .function = (uintptr_t)call->function->next,
-					  .slot = (uintptr_t)call->slot,
-					  .wall_ns = visits ? now - call->begin_ns : 0,
-					  .cpu_ns = visits ? cpu - call->begin_cpu : 0,
-					  .ended_ns = now,
-					  .sent = visits ? call->sent : 0,
-					  .received = received};
-
-	memcpy(probe.kept, call->kept, sizeof(probe.kept));
-	call_probe(&probe);
-	call->path = path_take(call, probe.path);
+	path_walk(call, (uintptr_t)call->function->next, 0,
+		  (struct stackd_call_probe){
+			  .visits = visits,
+			  .wall_ns = visits ? now - call->begin_ns : 0,
+			  .cpu_ns = visits ? cpu - call->begin_cpu : 0,
+			  .ended_ns = now,
+			  .sent = visits ? call->sent : 0,
+			  .received = received,
+		  });
 }
 
 /* Counts a call whose path is not known. Of a receive that is not complete, the bytes are counted
@@ -162,7 +113,7 @@ struct call_target call_enter(struct call *call)
 		return target;
 	if (function->frees_request)
 		bytes_forget(call);
-	if (is_within(calls, call)) {
+	if (inside_has(calls, call)) {
 		enter_within(call);
 		errno = err;
 		return target;
@@ -170,6 +121,7 @@ struct call_target call_enter(struct call *call)
 	enter(call, calls);
 	errno = err;
 	clock_take(calls, &call->begin_ns, &call->begin_cpu);
+	region_suspend(calls, call->begin_ns, call->begin_cpu);
 	calls->inside_ns = call->begin_ns;
 	calls->inside_cpu = call->begin_cpu;
 	return target;
@@ -219,5 +171,6 @@ void call_leave(struct call *call, int result)
 		walk(call, now, cpu);
 	__atomic_signal_fence(__ATOMIC_RELEASE); /* for a sample of this thread */
 	calls->inside = 0;
+	region_resume(calls, now, cpu);
 	errno = err;
 }

@@ -3,6 +3,7 @@
 #include "path.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "table.h"
 
@@ -54,7 +55,10 @@ struct stackd_call_path *path_find(const struct call *call)
 	return NULL;
 }
 
-uint32_t path_index(const struct call *call)
+/* Returns the index for the path of a call for which path_find() found none, by which the kernel
+ * half may fill it in: that of the same path as it was before, or a new one; STACKD_CALL_PATHS:
+ * there is none left. */
+static uint32_t index_for(const struct call *call)
 {
 	struct stackd_calls *calls = call->calls;
 
@@ -70,7 +74,8 @@ uint32_t path_index(const struct call *call)
 	return calls->n_paths;
 }
 
-struct stackd_call_path *path_take(const struct call *call, uint32_t index)
+/* Takes a path that the kernel half may have filled in. Returns the path; NULL: it has not. */
+static struct stackd_call_path *taken(const struct call *call, uint32_t index)
 {
 	struct stackd_calls *calls = call->calls;
 	struct stackd_call_path *path;
@@ -89,4 +94,18 @@ struct stackd_call_path *path_take(const struct call *call, uint32_t index)
 	calls->heads[hash] = (uint16_t)(index + 1);
 	calls->n_paths = index + 1;
 	return path;
+}
+
+void path_walk(struct call *call, uint64_t function, uint32_t depth, struct stackd_call_probe probe)
+{
+	probe.kind = STACKD_CALL_ENDED;
+	probe.table = table_of_thread.number;
+	uint32_t index = index_for(call);
+
+	probe.path = depth ? STACKD_CALL_PATH(index, depth) : index;
+	probe.function = function;
+	probe.slot = (uintptr_t)call->slot;
+	memcpy(probe.kept, call->kept, sizeof(probe.kept));
+	call_probe(&probe);
+	call->path = taken(call, index);
 }

@@ -13,13 +13,12 @@
 /* Returns the path of a call; NULL: it is none of those that are known. */
 struct stackd_call_path *path_find(const struct call *call) STACKMPI_HIDDEN;
 
-/* Returns the index for the path of a call for which path_find() found none, by which the kernel
- * half may fill it in: that of the same path as it was before, or a new one; STACKD_CALL_PATHS:
- * there is none left. */
-uint32_t path_index(const struct call *call) STACKMPI_HIDDEN;
-
-/* Takes a path that the kernel half may have filled in. Returns the path; NULL: it has not. */
-struct stackd_call_path *path_take(const struct call *call, uint32_t index) STACKMPI_HIDDEN;
+/* Lets the kernel half walk the stack of a call whose path is not known: it sends the amounts of
+ * `probe` with the path, at whose end is the function at `function`. `depth`: that of a named
+ * region, from 1; else 0. If the path can be known again, the kernel half gives it back, and
+ * call->path is set. */
+void path_walk(struct call *call, uint64_t function, uint32_t depth,
+	       struct stackd_call_probe probe) STACKMPI_HIDDEN;
 
 /* Returns whether a path is one of the table's generation: stackd knows what it stands for. */
 static inline bool path_is_of(const struct stackd_call_path *path, const struct stackd_calls *calls)

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "region.h"
 #include "request.h"
 
 #define ANSWER_MS 20000 /* for a stackd that is stopped; one that has ended answers at once */
@@ -145,6 +146,7 @@ static void begin_anew(void)
 	table_of_thread.calls = NULL;
 	table_of_thread.is_asked = false;
 	request_forget_all();
+	region_forget();
 }
 
 int table_close_library(void *library)

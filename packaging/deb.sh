@@ -63,7 +63,8 @@ printf 'Source: %s\nMaintainer: %s\n\nPackage: %s\nArchitecture: any\n' \
     "$name" "$maintainer" "$name" >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1 \
-    "$root/usr/lib/stackd/libstackalloc.so" "$root/usr/lib/stackd/libstackmpi.so" 2>/dev/null |
+    "$root/usr/lib/stackd/libstackalloc.so" "$root/usr/lib/stackd/libstackmpi.so" \
+    "$root/usr/lib/stackd/libstackregion.so" 2>/dev/null |
     sed -n 's/^shlibs:Depends=//p')
 # The MPI that a launcher has started a job with is there; the others are not needed.
 suggests=$(cd "$work" && find "$root/usr/bin" -name 'stackctl-mpi.*' -exec dpkg-shlibdeps -O --ignore-missing-info \

@@ -63,6 +63,7 @@ enum {
 	OPTION_COUNTER,
 	OPTION_JITTER,
 	OPTION_MPI,
+	OPTION_ANNOTATED,
 	OPTION_ALLOC,
 	OPTION_ALLOC_LIMIT,
 	OPTION_WAIT,
@@ -121,6 +122,10 @@ static const struct argp_option argp_options[] = {
 	 "computing burst: stackctl fold --burst. In a command that stackd starts, a preloaded "
 	 "library counts the calls, in sums by call path (--mpi=library); --mpi=probes, and for "
 	 "what runs already, measures each call by itself, which costs a hundred times as much",
+	 GROUP_MEASURE},
+	{"annotated", OPTION_ANNOTATED, 0, 0,
+	 "count each pass through the regions that a command's programs name themselves by "
+	 "STACKD_REGION(), of stackd_region.h: a preloaded library does it, as for --mpi",
 	 GROUP_MEASURE},
 	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
 	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
@@ -483,7 +488,13 @@ static void choose_way_of_mpi(struct argp_state *state, struct options *options)
 		argp_help_error(state,
 				"--mpi=library excludes --region, --mark and --counter, which "
 				"need each call by itself (--mpi=probes)");
+	if (options->annotated &&
+	    (options->target != TARGET_COMMAND || needs_each || options->mpi_way == MPI_BY_PROBES))
+		argp_help_error(state,
+				"--annotated is for a command that stackd starts, and excludes "
+				"--region, --mark, --counter and --mpi=probes");
 	options->mpi_by_library = options->mpi_way == MPI_BY_LIBRARY ||
+				  (options->mpi && options->annotated) ||
 				  (options->mpi && options->mpi_way == MPI_ANY_WAY &&
 				   options->target == TARGET_COMMAND && !needs_each &&
 				   options->prefix == STACKD_PREFIX_VERIFIED &&
@@ -520,10 +531,11 @@ static void settle(struct argp_state *state, struct options *options)
 				"--judge-tags needs tags and walks: it excludes --tags only and "
 				"off");
 	if (options->event && !strcmp(options->event, "none") && !options->waits &&
-	    !options->alloc_bytes && !options->n_regions && !options->n_marks && !options->mpi)
+	    !options->alloc_bytes && !options->n_regions && !options->n_marks && !options->mpi &&
+	    !options->annotated)
 		argp_help_error(state,
 				"--event none: there would be nothing to record: give --wait, "
-				"--alloc, --region, --mark or --mpi");
+				"--alloc, --region, --mark, --mpi or --annotated");
 	if (!options->period && !options->frequency)
 		options->frequency = 997;
 	if (options->n_counters && !options->is_jitter_given)
@@ -652,6 +664,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_LABEL:
 		add_label(state, options, arg);
+		break;
+	case OPTION_ANNOTATED:
+		options->annotated = true;
 		break;
 	case OPTION_MPI:
 		set_mpi(state, options, arg);
@@ -903,7 +918,7 @@ void options_free(struct options *options)
 	free(options->marks);
 	free(options->labels);
 	free(options->alloc_library);
-	free(options->mpi_library);
+	free(options->calls_library);
 	options->pids = NULL;
 	options->regions = NULL;
 	options->marks = NULL;

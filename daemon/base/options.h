@@ -57,12 +57,14 @@ struct options {
 	size_t n_marks, marks_cap;
 	const char **labels; /* the arguments of --label; the array is owned */
 	size_t n_labels, labels_cap;
-	char *mpi_library; /* path of libstackmpi.so, owned; NULL: probes measure MPI; set by
-			    * main(), as are the name of its socket, */
-	char mpi_socket[48];
+	/* Path of the library that counts calls in the command, owned: libstackmpi.so, or without
+	 * MPI libstackregion.so; NULL: none does. Set by main(), as is the name of its socket. */
+	char *calls_library;
+	char calls_socket[48];
 	enum mpi_way mpi_way; /* as asked for */
 	bool mpi_by_library;  /* libstackmpi can count what is asked for, and is to */
 	bool mpi;	      /* measure the functions of MPI */
+	bool annotated;	      /* count the regions that programs name themselves */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
 	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */
 	uint64_t alloc_limit; /* probes are removed from an allocator that is called more often than

@@ -101,11 +101,12 @@ static int preload_alloc(const struct options *options)
 	return preload(options->alloc_library) || setenv("STACKALLOC_BYTES", distance, 1);
 }
 
-/* Preloads libstackmpi, in front of other libraries, whose functions of MPI it calls. 0; another
- * value without memory. */
-static int preload_mpi(const struct options *options)
+/* Preloads the library that counts calls, in front of other libraries, whose functions of MPI it
+ * calls. 0; another value without memory. */
+static int preload_calls(const struct options *options)
 {
-	return preload(options->mpi_library) || setenv("STACKMPI_SOCKET", options->mpi_socket, 1);
+	return preload(options->calls_library) ||
+	       setenv("STACKMPI_SOCKET", options->calls_socket, 1);
 }
 
 /* Runs in the child: waits for target_start(), then executes the command. */
@@ -122,7 +123,7 @@ static void become_command(const struct options *options, int go, int failed)
 	if (read(go, &byte, 1) != 1)
 		_exit(1); /* stackd gave up */
 	prctl(PR_SET_PDEATHSIG, 0);
-	if ((options->mpi_library && preload_mpi(options)) ||
+	if ((options->calls_library && preload_calls(options)) ||
 	    (options->alloc_bytes && byte != WITHOUT_LIBRARY && preload_alloc(options)) ||
 	    execvp(command[0], command))
 		err = errno;

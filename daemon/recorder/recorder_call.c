@@ -28,8 +28,15 @@ struct known_path {
 	struct amounts taken;	 /* the sums that were read last */
 };
 
+/* A region whose begin was walked. */
+struct open_region {
+	struct store_sample row;
+	uint64_t number; /* of the pass; 0: none */
+};
+
 struct known_table {
 	struct amounts taken; /* of all paths, in all */
+	struct open_region open[STACKD_CALL_OPEN];
 	struct known_path paths[STACKD_CALL_PATHS];
 };
 
@@ -76,9 +83,10 @@ static int keep_amounts(struct recorder *r, const struct amounts *a, const struc
 		   {SERIES_MPI_AT_MOST, a->at_most}};
 	int err = keep_some(r, SERIES_CALL_VISITS, a->visits, row);
 
-	if (!err && a->visits)
+	/* Of a region that is open, there is time without a visit. */
+	if (!err && (a->visits || a->wall_ns))
 		err = recorder_keep(r, SERIES_CALL_TIME, a->wall_ns, *row);
-	if (!err && a->visits)
+	if (!err && (a->visits || a->wall_ns))
 		err = recorder_keep(r, SERIES_CALL_CPU, a->cpu_ns, *row);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !err; i++)
 		err = keep_some(r, all[i].series, all[i].value, row);
@@ -136,6 +144,8 @@ static struct amounts amounts_of(const struct stackd_call *call)
 		.visits = call->visits, .wall_ns = call->wall_ns, .cpu_ns = call->cpu_ns};
 	const uint64_t sent = call->sent, received = call->received;
 
+	if (STACKD_CALL_DEPTH_OF(call->path))
+		return a; /* a region has no bytes */
 	a.unknown = sent == STACKD_MPI_NOT_KNOWN || received == STACKD_MPI_NOT_KNOWN;
 	if (sent != STACKD_MPI_NOT_KNOWN)
 		*(sent & STACKD_MPI_OF_FILE ? &a.written : &a.sent) = STACKD_MPI_BYTES_OF(sent);
@@ -157,9 +167,28 @@ static struct known_table *table_of(struct recorder *r, uint32_t number)
 	return *table;
 }
 
+/* Keeps the path of a region that begins, and gives it to the same pass when that ends. */
+static void place_region(struct known_table *table, const struct stackd_call *call,
+			 struct store_sample *row)
+{
+	const uint32_t depth = STACKD_CALL_DEPTH_OF(call->path);
+	struct open_region *open = &table->open[depth - 1];
+	const uint64_t time_ns = row->time_ns;
+
+	if (depth > STACKD_CALL_OPEN)
+		return;
+	if (!call->visits && !call->wall_ns) {
+		*open = (struct open_region){.row = *row, .number = call->sent};
+	} else if (open->number == call->sent && call->sent) {
+		*row = open->row;
+		row->time_ns = time_ns;
+	}
+}
+
 int recorder_call(struct recorder *r, const struct event *event, struct store_sample *row)
 {
 	const struct stackd_call *call = &event->measured.call;
+	const uint32_t index = STACKD_CALL_INDEX_OF(call->path);
 	struct amounts amounts = amounts_of(call);
 	struct known_table *table;
 
@@ -171,10 +200,12 @@ int recorder_call(struct recorder *r, const struct event *event, struct store_sa
 	table = table_of(r, call->table);
 	if (!table)
 		return -ENOMEM;
-	if (call->path < STACKD_CALL_PATHS) {
-		table->paths[call->path].row = *row;
-		table->paths[call->path].generation = call->generation;
+	if (index < STACKD_CALL_PATHS) {
+		table->paths[index].row = *row;
+		table->paths[index].generation = call->generation;
 	}
+	if (STACKD_CALL_DEPTH_OF(call->path))
+		place_region(table, call, row);
 	bound(r, &amounts, &table->taken, call_tables_since(r->with.calls, call->table),
 	      row->time_ns);
 	return keep_amounts(r, &amounts, row);
@@ -224,38 +255,84 @@ static struct amounts since(const struct amounts *now, const struct amounts *bef
 				.unknown = grown(now->unknown, before->unknown)};
 }
 
-/* Stores the call in which a thread was when it, or the recording, ended, as a pass that was left.
- * Its CPU time is known up to when the thread has got or given up its CPU last. */
-static int keep_open(struct recorder *r, struct known_table *table,
-		     const struct stackd_calls *calls, uint64_t since_ns, uint64_t end_ns)
+/* Stores a call, or region, in which a thread was when it, or the recording, ended, as a pass that
+ * was left. `row`: that of its path; NULL: it is not known. `left`: its time that is in no sum. */
+static int keep_left(struct recorder *r, struct known_table *table,
+		     const struct call_table_read *read, uint64_t end_ns,
+		     const struct store_sample *row, struct amounts left)
 {
-	const volatile struct stackd_calls *c = calls;
-	const uint32_t path = c->inside_path;
-	const uint64_t begin_ns = c->inside_ns, began_cpu = c->inside_cpu, cpu = c->base_cpu;
-	struct amounts open = {.visits = 1};
-	struct store_sample row;
+	struct store_sample last;
 	int err;
 
-	if (!c->inside)
-		return 0;
-	if (!table || !path || path > STACKD_CALL_PATHS || !table->paths[path - 1].generation) {
+	if (!row) {
 		r->taken.calls_unplaced++;
 		return 0;
 	}
-	open.wall_ns = begin_ns >= since_ns && begin_ns < end_ns ? end_ns - begin_ns : 0;
-	open.cpu_ns = cpu > began_cpu ? cpu - began_cpu : 0;
-	if (open.cpu_ns > open.wall_ns)
-		open.cpu_ns = open.wall_ns;
-	bound(r, &open, &table->taken, since_ns, end_ns);
-	if (!open.visits)
+	left.visits = 1;
+	bound(r, &left, &table->taken, read->since_ns, end_ns);
+	if (!left.visits)
 		return 0;
-	row = table->paths[path - 1].row;
-	row.time_ns = end_ns;
-	row.cpu = 0;
-	row.end_reason = STACKD_END_LEFT;
+	last = *row;
+	last.time_ns = end_ns;
+	last.cpu = 0;
+	last.end_reason = STACKD_END_LEFT;
 	r->taken.calls_open++;
-	err = recorder_keep(r, SERIES_REGION_TIME, open.wall_ns, row);
-	return err ? err : recorder_keep(r, SERIES_REGION_CPU, open.cpu_ns, row);
+	err = recorder_keep(r, SERIES_REGION_TIME, left.wall_ns, last);
+	return err ? err : recorder_keep(r, SERIES_REGION_CPU, left.cpu_ns, last);
+}
+
+/* Returns the row of a path by its index + 1; NULL: it is not known. */
+static const struct store_sample *row_of(const struct known_table *table, uint32_t path)
+{
+	return table && path && path <= STACKD_CALL_PATHS && table->paths[path - 1].generation
+		       ? &table->paths[path - 1].row
+		       : NULL;
+}
+
+/* Stores the regions that are open at the end, innermost first, which has `time` since it went on.
+ */
+static int keep_regions(struct recorder *r, struct known_table *table,
+			const struct call_table_read *read, uint64_t end_ns, struct amounts time)
+{
+	const volatile struct stackd_calls *c = read->calls;
+	const uint32_t depth = c->n_open <= STACKD_CALL_OPEN ? c->n_open : STACKD_CALL_OPEN;
+	int err = 0;
+
+	for (uint32_t i = depth; i && !err; i--) {
+		const struct open_region *open = table ? &table->open[i - 1] : NULL;
+		const struct store_sample *row = row_of(table, c->open[i - 1].path);
+
+		if (!row && open && open->number && open->number == c->open[i - 1].number)
+			row = &open->row;
+		time.wall_ns += c->open[i - 1].wall_ns;
+		time.cpu_ns += c->open[i - 1].cpu_ns;
+		err = keep_left(r, table, read, end_ns, row, time);
+		time = (struct amounts){0};
+	}
+	return err;
+}
+
+/* Stores what a thread was in when it, or the recording, ended: a call of MPI, and named regions
+ * around it. The innermost one has the time since it began, or went on. CPU time is known up to
+ * when the thread has got or given up its CPU last. */
+static int keep_open(struct recorder *r, struct known_table *table,
+		     const struct call_table_read *read, uint64_t end_ns)
+{
+	const volatile struct stackd_calls *c = read->calls;
+	const uint64_t begin_ns = c->inside_ns, began_cpu = c->inside_cpu, cpu = c->base_cpu;
+	struct amounts time = {0};
+	int err = 0;
+
+	if (begin_ns >= read->since_ns && begin_ns < end_ns)
+		time.wall_ns = end_ns - begin_ns;
+	time.cpu_ns = cpu > began_cpu ? cpu - began_cpu : 0;
+	if (time.cpu_ns > time.wall_ns)
+		time.cpu_ns = time.wall_ns;
+	if (c->inside) {
+		err = keep_left(r, table, read, end_ns, row_of(table, c->inside_path), time);
+		time = (struct amounts){0};
+	}
+	return err ? err : keep_regions(r, table, read, end_ns, time);
 }
 
 /* Stores what has been added to a path's sums. *at_ns: the end of these calls; becomes their
@@ -306,7 +383,7 @@ static int read_table(void *arg, const struct call_table_read *read)
 	for (uint32_t i = 0; i < STACKD_CALL_PATHS && table && !err; i++)
 		err = read_sums(reading, table, i, read, &at_ns);
 	if (!err && (read->is_over || reading->is_last))
-		err = keep_open(r, table, read->calls, read->since_ns, end_of(reading, read));
+		err = keep_open(r, table, read, end_of(reading, read));
 	if (read->is_over)
 		forget_table(r->calls, read->number);
 	return err;
@@ -324,6 +401,8 @@ void recorder_calls_begin_anew(struct recorder *r)
 	for (uint32_t i = 0; i < STACKD_CALL_TABLES; i++) {
 		for (uint32_t j = 0; r->calls->tables[i] && j < STACKD_CALL_PATHS; j++)
 			r->calls->tables[i]->paths[j].generation = 0;
+		for (uint32_t j = 0; r->calls->tables[i] && j < STACKD_CALL_OPEN; j++)
+			r->calls->tables[i]->open[j].number = 0;
 	}
 	if (r->with.calls)
 		call_tables_renew(r->with.calls);

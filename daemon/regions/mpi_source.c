@@ -16,11 +16,11 @@ int mpi_source_start(const struct options *options, const struct sampler_regions
 {
 	struct mpi_source source = MPI_SOURCE_NONE;
 	uint64_t offset = 0, semaphore = 0;
-	int err =
-		alloc_library_probe(options->mpi_library, "stackmpi", "call", &offset, &semaphore);
+	int err = alloc_library_probe(options->calls_library, "stackmpi", "call", &offset,
+				      &semaphore);
 
 	if (!err)
-		err = probe_attach(kernel->call_fd, options->mpi_library, offset, 0, 0,
+		err = probe_attach(kernel->call_fd, options->calls_library, offset, 0, 0,
 				   &source.call);
 	if (!err)
 		source.switches = bpf_raw_tracepoint_open(NULL, kernel->call_switch_fd);
@@ -30,7 +30,7 @@ int mpi_source_start(const struct options *options, const struct sampler_regions
 	if (err)
 		mpi_source_stop(ret_source);
 	if (err)
-		log_error("--mpi: cannot probe %s: %s", options->mpi_library, probe_reason(err));
+		log_error("cannot probe %s: %s", options->calls_library, probe_reason(err));
 	return err;
 }
 

@@ -13,7 +13,8 @@ enum stackd_scope regions_scope(const struct options *options)
 
 bool regions_are_wanted(const struct options *options)
 {
-	return options->n_regions || options->n_marks || options->alloc_bytes || options->mpi;
+	return options->n_regions || options->n_marks || options->alloc_bytes || options->mpi ||
+	       options->annotated;
 }
 
 bool regions_have_functions(const struct options *options)

@@ -348,9 +348,9 @@ static enum exit_status check_specs(struct regions *r)
 static bool is_counted(const struct regions *r, const struct found_region *f)
 {
 	const struct known_file *file = &r->files.items[f->file];
-	const char *library = r->with.options->mpi_library;
+	const char *library = r->with.options->calls_library;
 
-	return library && f->is_once && file->kind == REGION_FILE_LIBRARY &&
+	return r->with.options->mpi_by_library && f->is_once && file->kind == REGION_FILE_LIBRARY &&
 	       (mpi_source_has(f->linked) || !strcmp(file->path, library));
 }
 
@@ -622,7 +622,8 @@ static enum exit_status attach_first(struct regions *r)
 		return exit_status_of(err);
 	}
 	follow_replacing(r);
-	if (r->with.options->mpi_library && mpi_source_start(r->with.options, &r->kernel, &r->mpi))
+	if (r->with.options->calls_library &&
+	    mpi_source_start(r->with.options, &r->kernel, &r->mpi))
 		return STATUS_FAILED;
 	err = attach_after_trial(r);
 	if (err)

@@ -26,6 +26,7 @@ import test_align  # noqa: E402,F401
 import test_alloc  # noqa: E402,F401
 import test_alloc_children  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
+import test_annotated  # noqa: E402,F401
 import test_cgroups  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
 import test_commands  # noqa: E402,F401

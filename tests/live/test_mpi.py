@@ -277,16 +277,17 @@ def mpi_fortran_mpich():
 
 
 def check_library_ends(kind):
-    """Nothing that the library has counted is lost when a process is killed, nor at the end of its threads;
+    """Nothing that the library has counted is lost when a process is killed or aborts, nor at the end of its threads;
     the child of a fork counts for itself. A call that fails has no bytes, and fails as it does without the library."""
     with scratch() as folder:
         program = build(kind, "ends.c", "-pthread")
-        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=library", "--", program, "1000")
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--annotated", "--", program, "1000")
         rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
         visits = {row["name"]: row["visits"] for row in rows}
         print(visits, result.err)
         check(visits.get("MPI_Comm_rank") == 3000, "calls of threads", visits)
-        check(visits.get("MPI_Comm_size") == 1010, "calls before the kill, and those of the child", visits)
+        check(visits.get("MPI_Comm_size") == 1020, "calls before the kill, and those of the children", visits)
+        check(visits.get("asks") == 3, "named regions around calls", visits)
         callers = {tuple(path["callers"])[-1] for row in rows if row["name"] == "MPI_Comm_rank" for path in row["paths"]}
         check(callers == {"ask_rank"}, "callers", callers)
         for name, total in (("MPI_Send", (6, 40, 0, 0)), ("MPI_Irecv", (6, 0, 40, 0)), ("MPI_Alltoallv", (5, 0, 0, 0)),

@@ -34,6 +34,14 @@ static void test_cxx(void **state)
 	check("_ZN1AIiE1fEv", "A<int>::f()");
 }
 
+static void test_named_region(void **state)
+{
+	(void)state;
+	check("stackd_region.time step <2>", "time step <2>");
+	check("stackd_region.", NULL);
+	check("my_stackd_region.x", NULL);
+}
+
 static void test_rust(void **state)
 {
 	(void)state;
@@ -261,12 +269,13 @@ static void test_random_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cxx),	  cmocka_unit_test(test_rust),
-		cmocka_unit_test(test_d),	  cmocka_unit_test(test_ada),
-		cmocka_unit_test(test_suffixes),  cmocka_unit_test(test_not_mangled),
-		cmocka_unit_test(test_shortened), cmocka_unit_test(test_d_doubling),
-		cmocka_unit_test(test_nesting),	  cmocka_unit_test(test_long_name),
-		cmocka_unit_test(test_doubling),  cmocka_unit_test(test_random_bytes),
+		cmocka_unit_test(test_cxx),	     cmocka_unit_test(test_named_region),
+		cmocka_unit_test(test_rust),	     cmocka_unit_test(test_d),
+		cmocka_unit_test(test_ada),	     cmocka_unit_test(test_suffixes),
+		cmocka_unit_test(test_not_mangled),  cmocka_unit_test(test_shortened),
+		cmocka_unit_test(test_d_doubling),   cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_long_name),    cmocka_unit_test(test_doubling),
+		cmocka_unit_test(test_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

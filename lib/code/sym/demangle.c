@@ -316,7 +316,11 @@ static char *demangle_as(enum language language, const char *name)
 
 char *demangle(const char *name)
 {
+	static const char region[] = "stackd_region.";
 	enum language language = language_of(name);
+
+	if (!strncmp(name, region, sizeof(region) - 1) && name[sizeof(region) - 1])
+		return strdup(name + sizeof(region) - 1);
 
 	return language == NONE ? NULL : demangle_as(language, name);
 }

@@ -11,7 +11,7 @@
 /* Returns the readable form of a linkage name, malloc()ed. NULL: the name is not mangled, or memory
  * is short; then it is shown as it is. A shortened name ends in " [shortened 0123abcd]", where the
  * digits are a hash of the linkage name, so that two names that are shortened to the same text stay
- * different. */
+ * different. The symbol of a named region (stackd_region.h) gives the region's name. */
 char *demangle(const char *name);
 
 /* Like demangle(), for a symbol that is known to be Ada's. GNAT's encoding looks like names of C,

@@ -270,6 +270,12 @@ static int enter(struct profile *p, const struct store_sample *sample,
 	return enter_as(p, s, ret_sample, ret_entry);
 }
 
+/* Returns whether a record is of sums whose calls count_calls() counts. */
+static bool is_of_calls(const struct profile *p, const struct store_sample *record)
+{
+	return record->cpu == STORE_CPU_OF_SUM && p->metric->sums != SERIES_CPU;
+}
+
 /* Adds a record to its entry. */
 static int profile_add(void *arg, const struct store_sample *sample)
 {
@@ -280,7 +286,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 
 	if (err)
 		return err < 0 ? err : 0;
-	p->entries[at].samples++;
+	p->entries[at].samples += !is_of_calls(p, sample);
 	p->entries[at].periods += profile_periods(p, s.period);
 	p->entries[at].weight += s.period;
 	return 0;
@@ -294,7 +300,7 @@ static int add_part(void *arg, const struct store_sample *record, const struct l
 	uint32_t at;
 	int err;
 
-	p->recorded += lasting->is_stored;
+	p->recorded += lasting->is_stored && !is_of_calls(p, record);
 	if (record->origin > UINT32_MAX / PROFILE_REASONS || !profile_is_known(p, record))
 		return -EBADMSG;
 	if (!profile_part(p, record, lasting, &s))
@@ -302,7 +308,7 @@ static int add_part(void *arg, const struct store_sample *record, const struct l
 	err = enter_as(p, s, &s, &at);
 	if (err < 0)
 		return err;
-	p->entries[at].samples += !lasting->is_estimate;
+	p->entries[at].samples += !lasting->is_estimate && !is_of_calls(p, record);
 	p->entries[at].weight += s.period;
 	if (lasting->is_estimate && record->period) {
 		const double part = (double)s.period / (double)record->period;
@@ -397,7 +403,7 @@ static int metric_pass(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
 
-	p->recorded++;
+	p->recorded += !is_of_calls(p, record);
 	return profile_add(p, record);
 }
 
@@ -723,7 +729,7 @@ static int sum_peaks(struct profile *p)
 	return err;
 }
 
-/* A record of sums (SERIES_CALL_TIME and the like) was counted once: counts the other calls. */
+/* Counts the calls of sums (SERIES_CALL_TIME and the like), whose records are not calls. */
 static int count_calls(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -731,13 +737,11 @@ static int count_calls(void *arg, const struct store_sample *record)
 	uint32_t at;
 	int err;
 
-	if (record->cpu != STORE_CPU_OF_SUM || record->period < 2)
-		return 0;
-	p->recorded += record->period - 1;
+	p->recorded += record->period;
 	err = enter(p, record, &s, &at);
 	if (err)
 		return err < 0 ? err : 0;
-	p->entries[at].samples += record->period - 1;
+	p->entries[at].samples += record->period;
 	return 0;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Calls of MPI of processes and threads that end in several ways: three threads call
  * MPI_Comm_rank() N times each, and end; the first thread calls MPI_Comm_size() N times; the child
- * of a fork ten times. Then it makes calls that fail, and some that do not, and is killed.
+ * of a fork ten times, and that of another one, which aborts. Each of the three is within a named
+ * region. Then it makes calls that fail, and some that do not, and is killed.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../../../arch/x86_64/stackd_region.h"
 
 #define THREADS 3
 
@@ -19,6 +22,7 @@ static __attribute__((noinline)) void *ask_rank(void *none)
 {
 	int rank;
 
+	STACKD_REGION("asks");
 	for (int i = 0; i < n; i++)
 		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	return none;
@@ -71,6 +75,12 @@ int main(int argc, char **argv)
 	if (!child) {
 		ask_size(10);
 		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	child = fork();
+	if (!child) {
+		ask_size(10);
+		abort();
 	}
 	waitpid(child, NULL, 0);
 	fail();

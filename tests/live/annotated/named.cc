@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Passes through named regions whose numbers are known: named N. Threads, recursion, exceptions,
+ * regions that are left, and processes that end within one by _exit(), abort() and SIGKILL.
+ */
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "stackd_region.h"
+
+extern "C" void count_in_c(int n);
+
+static int n;
+static volatile int sink;
+
+static __attribute__((noinline)) void inner(int times)
+{
+	for (int i = 0; i < times; i++) {
+		STACKD_REGION("inner");
+		sink = sink + i;
+	}
+}
+
+static __attribute__((noinline)) void step()
+{
+	STACKD_REGION("a step (1/2): x+y_#.-");
+	inner(3);
+}
+
+static __attribute__((noinline)) void run_thread()
+{
+	for (int i = 0; i < n; i++)
+		step();
+}
+
+static __attribute__((noinline)) void deep(int depth)
+{
+	STACKD_REGION("deep");
+	if (depth > 1)
+		deep(depth - 1);
+	sink = sink + 1;
+}
+
+static __attribute__((noinline)) void throw_it(int i)
+{
+	STACKD_REGION("thrown");
+	if (i >= 0)
+		throw std::runtime_error("");
+}
+
+static __attribute__((noinline)) void leave()
+{
+	STACKD_REGION_END("inner"); /* was not begun: does nothing */
+	STACKD_REGION_BEGIN("outer");
+	STACKD_REGION_BEGIN("left");
+	sink = sink + 1;
+	STACKD_REGION_END("outer");
+}
+
+static __attribute__((noinline)) void end_by_exit()
+{
+	for (int i = 0; i < 10; i++) {
+		STACKD_REGION("child");
+	}
+	STACKD_REGION("exits");
+	_exit(0);
+}
+
+static __attribute__((noinline)) void end_by_abort()
+{
+	STACKD_REGION("aborts");
+	inner(5);
+	abort();
+}
+
+static void in_child(void (*function)())
+{
+	pid_t child = fork();
+
+	if (!child)
+		function();
+	waitpid(child, nullptr, 0);
+}
+
+int main(int argc, char **argv)
+{
+	STACKD_REGION("whole");
+
+	n = argc > 1 ? atoi(argv[1]) : 1000;
+	std::thread first(run_thread), second(run_thread);
+	first.join();
+	second.join();
+	deep(100);
+	for (int i = 0; i < 20; i++) {
+		try {
+			throw_it(i);
+		} catch (const std::runtime_error &) {
+		}
+		leave();
+	}
+	count_in_c(n);
+	in_child(end_by_exit);
+	in_child(end_by_abort);
+	kill(getpid(), SIGKILL);
+}
