@@ -50,6 +50,7 @@
 /* DWARF's numbers: of rax, and of r13, which has the caller's stack pointer. */
 #define JAVA_ENTRY_RETURN_REG 0
 #define JAVA_ENTRY_SENDER_REG 13
+#define JAVA_ENTRY_SENDER     13 /* its number in instructions */
 
 /* While a method is entered, this register has the method. */
 #define JAVA_ENTRY_METHOD_REG 3
@@ -102,6 +103,13 @@ bool java_entry_is_call_stub(const uint8_t *code, size_t len, size_t at);
 /* Returns whether the JAVA_ENTRY_POP_BYTES bytes of code at a return address begin with
  * mov DISTANCE(%r15),%rsp: the stack pointer is one that the thread has kept. */
 bool java_entry_thaws(const uint8_t *code);
+
+/* A method that is not to be entered any more begins with a jump, which HotSpot has written over
+ * its first instruction. Returns the distance from its start to its second one; 0: it does not
+ * begin so. *ret_is_made: the frame is made there, and the frame pointer not saved; else nothing
+ * has happened.
+ */
+size_t java_entry_is_closed(const uint8_t *code, size_t len, bool *ret_is_made);
 
 #define JAVA_ENTRY_START_BYTES 11
 

@@ -311,3 +311,15 @@ bool java_entry_is_start(const uint8_t *code)
 	memcpy(&distance, code + 3, sizeof(distance));
 	return distance < 0 && distance % 4096 == 0;
 }
+
+#define FIRST_BYTES 7 /* of a method's first instruction */
+
+size_t java_entry_is_closed(const uint8_t *code, size_t len, bool *ret_is_made)
+{
+	static const uint8_t saves_fp[] = {0x48, 0x89, 0x6c, 0x24}; /* mov %rbp,N(%rsp) */
+
+	if (len < FIRST_BYTES + sizeof(saves_fp) || code[0] != 0xe9)
+		return 0;
+	*ret_is_made = memcmp(code + FIRST_BYTES, saves_fp, sizeof(saves_fp)) == 0;
+	return *ret_is_made || code[FIRST_BYTES] == 0x55 ? FIRST_BYTES : 0;
+}

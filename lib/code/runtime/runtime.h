@@ -221,6 +221,15 @@ struct runtime_code_piece {
 	char name[64];	      /* STUB: as the runtime calls it */
 };
 
+/* Where the caller of a frame is, at an instruction of its code. */
+struct runtime_depth {
+	uint32_t bytes; /* from the stack pointer up to above the return address; 0: not known */
+	bool saves_fp;	/* the caller's frame pointer is right below the return address, */
+	bool keeps_fp;	/* or in its register; neither: it is not known */
+	uint8_t sender; /* DWARF's number of the register with the caller's stack pointer; 0: that
+			 * is right above the return address */
+};
+
 #define RUNTIME_NO_INSTRUCTION (-1)
 
 /* A managed frame: a function, by its address in the runtime, and an index of its bytecode. */
@@ -318,6 +327,11 @@ struct runtime_machine {
 	 * are not known. */
 	size_t (*frames)(void *machine, const struct runtime_code_piece *piece, uint64_t address,
 			 bool is_return, struct runtime_managed_frame *ret_frames, size_t max);
+
+	/* Finds the depth at an instruction of a COMPILED piece or of a STUB, by all of the piece's
+	 * code; .bytes is 0 if it is not known. NULL: the runtime's code has no such depths. */
+	struct runtime_depth (*depth)(void *machine, const struct runtime_code_piece *piece,
+				      uint64_t address);
 
 	/* Reads which function has the bytecode that the words of a frame at `fp` may name, for
 	 * function(), which is called with the bytecode's address. NULL: nothing is to be read. */

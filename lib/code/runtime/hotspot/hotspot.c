@@ -107,6 +107,7 @@ static const struct runtime_machine machine = {
 	.piece = vm_piece,
 	.is_still = vm_is_still,
 	.frames = vm_frames,
+	.depth = vm_depth,
 	.interpreted = vm_interpreted,
 	.interrupted = vm_interrupted,
 	.sender_register = vm_sender_register,
@@ -119,6 +120,7 @@ static const struct runtime_machine machine = {
 	.unloads = vm_unloads,
 	.function = vm_function,
 	.identity = vm_identity,
+	.bytes = vm_bytes,
 };
 
 extern const struct runtime runtime_hotspot;

@@ -5,7 +5,7 @@
  *   address ─► heap ─► segment map, backwards to the start ─► CodeBlob ─► nmethod ─► Method
  * vm_code.c return address ─► PcDesc ─► scopes: the methods inlined there, with their bytecode
  * index    vm_scopes.c Method ─► ConstMethod ─► constants, symbols, lines vm_method.c
- * numbers of classes, garbage collections vm_class.c
+ * numbers of classes, garbage collections vm_class.c; depths of frames vm_depth.c (java_depth.h)
  *
  * All of it lies in memory that the process can write. Each step reads a fixed number of bytes,
  * each loop has a limit and goes in one direction, and what two places tell must agree.
@@ -27,6 +27,16 @@ struct vm_heap {
 	uint32_t log2;	   /* of the size of a segment */
 };
 
+#define VM_DEPTHS                                                                                  \
+	256 /* pieces whose depths are kept; another one with the same hash makes room             \
+	     */
+
+/* The depths of a method's code. */
+struct vm_depths {
+	uint64_t identity;	/* of the method's piece; 0: the slot is free */
+	struct java_depths *is; /* NULL: they are not known */
+};
+
 struct vm {
 	struct vm_layout is;
 	struct runtime_memory memory;
@@ -35,6 +45,8 @@ struct vm {
 	size_t n_heaps;
 	uint32_t class_tries;	  /* to find the next one */
 	uint64_t class_number_at; /* offset in a Klass; 0: not known yet, or there is none */
+	struct vm_depths depths[VM_DEPTHS]; /* by the hash of the identity */
+	uint64_t depth_bytes;		    /* that they take */
 };
 
 /* Return the number or pointer in a field of the object at `base`; false: it cannot be read, or
@@ -65,6 +77,8 @@ bool vm_piece(void *vm, uint64_t address, struct runtime_code_piece *ret_piece);
 bool vm_is_still(void *vm, const struct runtime_code_piece *piece);
 size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address, bool is_return,
 		 struct runtime_managed_frame *ret_frames, size_t max);
+struct runtime_depth vm_depth(void *vm, const struct runtime_code_piece *piece, uint64_t address);
+uint64_t vm_bytes(const void *vm);
 bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 		    struct runtime_activation *ret_activation);
 uint8_t vm_sender_register(const uint8_t *code, size_t len, size_t at);

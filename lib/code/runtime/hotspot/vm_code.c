@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "elf/elf_export.h"
+#include "runtime/hotspot/java_depth.h"
 #include "runtime/hotspot/vm.h"
 
 #define MOST_STEPS 2048	     /* of the segment map, each of up to 254 segments */
@@ -103,8 +104,12 @@ int vm_open(const struct elf_file *file, uint64_t bias, const struct runtime_mem
 	return err;
 }
 
-void vm_close(void *vm)
+void vm_close(void *machine)
 {
+	struct vm *vm = machine;
+
+	for (size_t i = 0; i < VM_DEPTHS; i++)
+		java_depths_free(vm->depths[i].is);
 	free(vm);
 }
 

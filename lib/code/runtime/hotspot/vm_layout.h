@@ -57,6 +57,7 @@
 	X(ENTRY_OFFSET, "nmethod", "", "_verified_entry_offset")                                   \
 	X(CODE_STUBS, "nmethod", "", "_stub_offset")                                               \
 	X(COMPILE_ID, "nmethod", "", "_compile_id")                                                \
+	X(STATE, "nmethod", "", "_state")                                                          \
 	X(PCS, "nmethod", "", "_scopes_pcs_offset")                                                \
 	X(PCS_END, "nmethod", "", "_dependencies_offset")                                          \
 	X(SCOPES, "nmethod", "", "_scopes_data_offset")                                            \
