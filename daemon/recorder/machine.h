@@ -94,9 +94,9 @@ bool machine_is_handler(const struct machine *machine, uint64_t address);
  * `now_ns` is the time on the record's clock. 0 or -ENOMEM. */
 int machine_note(struct machine *machine, const struct machine_stack *stack, uint64_t now_ns);
 
-/* Returns whether the machine knows the size of the frames of the code at a return address. */
+/* Returns whether the machine knows how large a frame is. */
 bool machine_is_sized(const struct machine *machine, const struct machine_stack *stack,
-		      uint64_t address);
+		      const struct machine_frame *frame);
 
 /* Returns whether the return address of a frame can be in a slot, by the size that the machine
  * knows of frames of its code. */
@@ -126,6 +126,11 @@ bool machine_is_part(const struct machine *machine, const struct machine_stack *
 
 /* Returns whether the frame at `fp` is an interpreter's, of a function that is proven. */
 bool machine_is_run(const struct machine *machine, const struct machine_stack *stack, uint64_t fp);
+
+/* Returns the frame pointer of a leaf in an interpreter's code, if that has a frame whose words say
+ * that it runs a function, which is proven, and has not called another one; else 0. */
+uint64_t machine_leaf_fp(const struct machine *machine, const struct machine_stack *stack,
+			 uint64_t address);
 
 /* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
  * pointer that the frame's caller had. Else it stays. `is_leaf`: the stack's registers are the

@@ -36,9 +36,10 @@ struct piece {
 	bool is_there; /* false: there was no code of the runtime */
 };
 
-#define AROUND	   9 /* blocks around an address, */
-#define AROUND_MID 4 /* with it in the middle */
-#define MOST_OTHER 1 /* of them that may differ all the same: calls are patched */
+#define AROUND	     9 /* blocks around an address, */
+#define AROUND_MID   4 /* with it in the middle */
+#define MOST_OTHER   1 /* of them that may differ all the same: calls are patched */
+#define MOST_PATCHED 6 /* likewise, if nothing was unloaded */
 
 struct address {
 	uint32_t piece, older;
@@ -48,10 +49,11 @@ struct address {
 	bool begins_thread;  /* of a return address: its function runs another thread */
 	bool parts;	     /* of a return address: the callers are not on the stack */
 	uint8_t interrupted; /* of the interpreter: enum runtime_interrupted */
-	uint8_t sender;	 /* of the interpreter, interrupted: runtime_machine.sender_register() */
-	bool is_passed;	 /* COMPILED, interrupted: it calls, or is called, without a frame */
-	uint16_t pushed; /* COMPILED: bytes of arguments of the call that returns here */
-	uint64_t calls;	 /* of a return address: what was called directly; 0: not known */
+	uint8_t sender; /* of the interpreter, interrupted: runtime_machine.sender_register() */
+	bool is_passed; /* COMPILED, interrupted: it calls, or is called, without a frame */
+	struct runtime_depth depth; /* .bytes 0: not known */
+	uint16_t pushed;	    /* COMPILED: bytes of arguments of the call that returns here */
+	uint64_t calls;		 /* of a return address: what was called directly; 0: not known */
 	uint32_t hashes[AROUND]; /* of the blocks of code around it; 0: not read, or other code */
 	uint64_t again_ns;	 /* if there are no frames: when they are to be looked for again */
 };

@@ -435,6 +435,8 @@ static int read_anew(struct machine *m, uint64_t address, bool is_return, uint32
 		read_code(m, &piece->is, address, is_return, &new);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
 		err = read_frames(m, piece, address, is_return, &new);
+	if (piece->is_there && m->is->depth && !(is_return && new.is_call))
+		new.depth = m->is->depth(m->at, &piece->is, address);
 	if (err || VEC_RESERVE(&m->addresses, 1))
 		return -ENOMEM;
 	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
@@ -556,6 +558,7 @@ static void forget_frames(struct address *a)
 {
 	a->count = 0;
 	a->is_call = false;
+	a->depth = (struct runtime_depth){0};
 	a->again_ns = 0;
 }
 
@@ -581,11 +584,14 @@ static void verify_address(struct machine *m, const struct pending *p, uint64_t 
 }
 
 /* Code that has the hashes that it had at the sample was there already. Where code may have been
- * unloaded meanwhile, other code for other functions may differ in one call alone. */
+ * unloaded meanwhile, other code for other functions may differ in one call alone. Where none was,
+ * it is the same code, whose calls are patched when they are made for the first time. */
 static void reach_address(struct machine *m, const struct pending *p,
 			  const struct machine_stack *stack, const uint64_t *unloads)
 {
-	const unsigned most_other = is_calm(m, stack->time_ns, unloads) ? MOST_OTHER : 0;
+	const unsigned most_other = !is_calm(m, stack->time_ns, unloads) ? 0
+				    : m->is->unloads			 ? MOST_PATCHED
+									 : MOST_OTHER;
 	const struct address *a = &m->addresses.items[p->index];
 	struct piece *piece = &m->pieces.items[a->piece];
 

@@ -14,25 +14,30 @@ static const struct runtime_code_piece *piece_at(const struct machine *m,
 	return a ? &m->pieces.items[a->piece].is : NULL;
 }
 
-/* Returns the size of a frame that is at an address; 0: not known. A frame has its size where the
- * runtime knows the call; around others, arguments may have been pushed. */
-static uint32_t size_at(const struct machine *m, const struct machine_stack *stack,
-			uint64_t address, bool is_return)
+/* Returns where the caller of a frame is. A frame has its size where the runtime knows the call;
+ * elsewhere its code has been followed. */
+static struct runtime_depth depth_of(const struct machine *m, const struct machine_stack *stack,
+				     const struct machine_frame *frame)
 {
-	const struct address *a = machine_address_at(m, stack, address, is_return);
+	static const struct runtime_depth unknown, on_top = {.bytes = 8, .keeps_fp = true};
+	const struct address *a = machine_address_at(m, stack, frame->address, frame->is_return);
 	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
-	bool is_replaced =
-		piece && (address == piece->replaced[0] || address == piece->replaced[1]);
 
-	return piece && piece->kind == RUNTIME_CODE_COMPILED && is_return &&
-			       (a->is_call || is_replaced)
-		       ? piece->frame_bytes
-		       : 0;
+	if (!piece || m->is->keeps_fp)
+		return unknown;
+	if (a->is_passed)
+		return on_top;
+	if (piece->kind == RUNTIME_CODE_COMPILED && frame->is_return &&
+	    (a->is_call || frame->address == piece->replaced[0] ||
+	     frame->address == piece->replaced[1]))
+		return (struct runtime_depth){.bytes = piece->frame_bytes, .saves_fp = true};
+	return a->depth;
 }
 
-bool machine_is_sized(const struct machine *m, const struct machine_stack *stack, uint64_t address)
+bool machine_is_sized(const struct machine *m, const struct machine_stack *stack,
+		      const struct machine_frame *frame)
 {
-	return size_at(m, stack, address, true) != 0;
+	return (frame->is_return || frame->is_leaf) && depth_of(m, stack, frame).bytes;
 }
 
 #define MOST_PUSHED 64 /* bytes of arguments, where code was interrupted */
@@ -78,6 +83,21 @@ bool machine_saves_fp(const struct machine *m, const struct machine_stack *stack
 		is_return && machine_has(m, address) ? piece_at(m, stack, address, true) : NULL;
 
 	return piece && (piece->kind == RUNTIME_CODE_INTERPRETER || piece->frame_bytes);
+}
+
+uint64_t machine_leaf_fp(const struct machine *m, const struct machine_stack *stack,
+			 uint64_t address)
+{
+	const struct address *a = machine_address_at(m, stack, address, false);
+	const uint64_t fp = stack->regs->r[STACKD_REG_FP];
+	struct runtime_activation is;
+
+	if (!a || m->pieces.items[a->piece].is.kind != RUNTIME_CODE_INTERPRETER ||
+	    !m->is->interpreted(&stack->memory, fp, &is) || !machine_is_run(m, stack, fp))
+		return 0;
+	return a->interrupted == RUNTIME_RETURNED || (a->interrupted == RUNTIME_RUNS && !is.waits)
+		       ? fp
+		       : 0;
 }
 
 bool machine_is_part(const struct machine *m, const struct machine_stack *stack, uint64_t outer,
@@ -184,40 +204,95 @@ static bool find_slot(const struct machine *m, const struct machine_stack *stack
 	       find_call_of(m, stack, piece, frame->sp, ret_slot);
 }
 
+/* Returns whether a word is where a call of a piece of code returns, or of what that has jumped to.
+ */
+static bool may_have_called(const struct machine *m, const struct machine_stack *stack,
+			    const struct runtime_code_piece *piece, uint64_t word)
+{
+	const struct address *a =
+		machine_has(m, word) ? machine_address_at(m, stack, word, true) : NULL;
+
+	return a && (a->parts || a->calls - piece->start < piece->end - piece->start ||
+		     is_return_address(m, stack, word));
+}
+
+/* The place of a return address, and the caller's frame pointer and stack pointer; 0: it is not
+ * known, and right above the place. */
+struct found {
+	uint64_t slot, fp, sp;
+};
+
+/* Finds a frame's caller by the depth of its code. What a call that the runtime knows returns to is
+ * a frame of a known size. Of other frames, the word there must be a return address as well. */
+static bool find_by_depth(const struct machine *m, const struct machine_stack *stack,
+			  const struct runtime_code_piece *piece, const struct machine_frame *frame,
+			  struct found *ret_found)
+{
+	const struct runtime_depth depth = depth_of(m, stack, frame);
+	const bool is_call =
+		frame->is_return && machine_address_at(m, stack, frame->address, true)->is_call;
+	uint64_t word;
+
+	if (!depth.bytes || !frame->sp)
+		return false;
+	*ret_found = (struct found){.slot = frame->sp + depth.bytes - 8};
+	if (!walk_memory_read8(&stack->memory, ret_found->slot, &word) ||
+	    (!is_call && !may_have_called(m, stack, piece, word)))
+		return false;
+	if (depth.sender && frame->is_leaf)
+		ret_found->sp = stack->regs->r[depth.sender];
+	if (depth.sender && (ret_found->sp < ret_found->slot + 8 || ret_found->sp & 7))
+		return false;
+	if (depth.keeps_fp)
+		ret_found->fp = frame->is_leaf ? stack->regs->r[STACKD_REG_FP] : frame->fp;
+	return !depth.saves_fp ||
+	       walk_memory_read8(&stack->memory, ret_found->slot - 8, &ret_found->fp);
+}
+
+/* Finds the caller of a frame whose caller's frame pointer is saved, by other words of it. */
+static bool find_saved(const struct machine *m, const struct machine_stack *stack,
+		       const struct runtime_code_piece *piece, const struct machine_frame *frame,
+		       bool is_lost, struct found *ret_found)
+{
+	uint64_t slot, saved;
+
+	if (piece->kind == RUNTIME_CODE_INTERPRETER ||
+	    (frame->is_return && frame->address == piece->from_native)) {
+		slot = frame->fp + 8;
+		saved = frame->fp;
+		if (!frame->fp)
+			return false;
+	} else if (is_lost && frame->is_return && find_slot(m, stack, piece, frame, &slot)) {
+		saved = slot == frame->fp + 16 ? slot - 16 : slot - 8;
+	} else {
+		return false;
+	}
+	ret_found->slot = slot;
+	return walk_memory_read8(&stack->memory, saved, &ret_found->fp);
+}
+
 bool machine_step(const struct machine *m, const struct machine_stack *stack,
 		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot)
 {
 	const struct runtime_code_piece *piece =
 		piece_at(m, stack, frame->address, frame->is_return);
 	struct machine_frame next = {.is_return = true};
-	uint64_t slot, saved;
-	uint32_t size;
+	struct found found = {0};
 
 	if (!piece || m->is->keeps_fp) /* machine_framing() says what is known */
 		return false;
-	size = size_at(m, stack, frame->address, frame->is_return);
-	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
-		if (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp))
-			return false;
-		slot = frame->fp + 8;
-		saved = frame->fp;
-	} else if (frame->fp && frame->is_return && frame->address == piece->from_native) {
-		slot = frame->fp + 8;
-		saved = frame->fp;
-	} else if (size && frame->sp) {
-		slot = frame->sp + size - 8;
-		saved = slot - 8;
-	} else if (is_lost && frame->is_return && find_slot(m, stack, piece, frame, &slot)) {
-		saved = slot == frame->fp + 16 ? slot - 16 : slot - 8;
-	} else {
+	if (piece->kind == RUNTIME_CODE_INTERPRETER &&
+	    (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp)))
 		return false;
-	}
+	if (!find_by_depth(m, stack, piece, frame, &found) &&
+	    !find_saved(m, stack, piece, frame, is_lost, &found))
+		return false;
 	if (!next.sp)
-		next.sp = slot + 8;
-	if (slot < frame->sp || !walk_memory_read8(&stack->memory, slot, &next.address) ||
-	    !walk_memory_read8(&stack->memory, saved, &next.fp))
+		next.sp = found.sp ? found.sp : found.slot + 8;
+	next.fp = found.fp;
+	if (found.slot < frame->sp || !walk_memory_read8(&stack->memory, found.slot, &next.address))
 		return false;
 	*frame = next;
-	*ret_slot = slot;
+	*ret_slot = found.slot;
 	return true;
 }

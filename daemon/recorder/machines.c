@@ -433,8 +433,11 @@ static void begin_step(const struct machine *machine, const struct machine_stack
 {
 	*ret_frame = (struct machine_frame){.address = frame->address,
 					    .is_return = frame->is_return,
-					    .sp = frame->is_return ? frame->slot + 8
-								   : stack->regs->r[STACKD_REG_SP]};
+					    .is_leaf = !callee && !frame->is_return};
+	if (frame->is_return)
+		ret_frame->sp = frame->slot + 8;
+	else if (!callee)
+		ret_frame->sp = stack->regs->r[STACKD_REG_SP];
 	if (callee && machine_saves_fp(machine, stack, callee->address, callee->is_return))
 		walk_memory_read8(&stack->memory, frame->slot - 8, &ret_frame->fp);
 	if (callee)
@@ -456,7 +459,8 @@ struct correction {
 };
 
 /* Finds the frame pointer of a frame of the interpreter that has called the runtime. That has saved
- * it first, as its functions do: then it leads to the frame of a function that is proven. */
+ * it first, as its functions do; or the leaf has it in the register still. Then it leads to the
+ * frame of a function that is proven. */
 static uint64_t find_run(const struct correction *c, const struct machine *machine)
 {
 	const struct walk_frame *walked = c->ms->walked;
@@ -466,9 +470,43 @@ static uint64_t find_run(const struct correction *c, const struct machine *machi
 	while (i && machine_is_part(machine, c->stack, walked[i].address, walked[i - 1].address,
 				    walked[i - 1].is_return))
 		i--;
+	if (i == 1 && !walked[0].is_return && fp > walked[1].slot &&
+	    machine_is_run(machine, c->stack, fp))
+		return fp;
 	if (i && !walk_memory_read8(&c->stack->memory, walked[i].slot - 8, &fp))
 		return 0;
 	return machine_is_run(machine, c->stack, fp) ? fp : 0;
+}
+
+/* Gives the first frame of a walk, which has no callee, to machine_step(). */
+static void begin_first(const struct correction *c, const struct machine *machine,
+			struct machine_frame *ret_frame)
+{
+	const struct walk_frame *first = &c->ms->walked[0];
+
+	begin_step(machine, c->stack, NULL, false, first, ret_frame);
+	if (ret_frame->is_leaf)
+		ret_frame->fp = machine_leaf_fp(machine, c->stack, first->address);
+}
+
+/* If the machine knows the step from the leaf to the last frame, gives that frame to
+ * machine_step(). */
+static bool begin_leafs_caller(const struct correction *c, const struct machine *machine,
+			       struct machine_frame *ret_frame)
+{
+	const struct walk_frame *last = &c->ms->walked[c->n - 1];
+	struct machine_frame caller;
+	uint64_t slot;
+
+	if (c->n != 2)
+		return false;
+	begin_first(c, machine, &caller);
+	if (!caller.is_leaf || !machine_is_sized(machine, c->stack, &caller) ||
+	    !machine_step(machine, c->stack, &caller, false, &slot) || slot != last->slot ||
+	    caller.address != last->address)
+		return false;
+	*ret_frame = caller;
+	return true;
 }
 
 /* Gives the last corrected frame to machine_step(). */
@@ -478,9 +516,14 @@ static void begin_last(const struct correction *c, const struct machine *machine
 	const struct walk_frame *last = &c->ms->walked[c->n - 1];
 	const struct walk_frame *callee = c->n > 1 ? last - 1 : NULL;
 
+	if (begin_leafs_caller(c, machine, ret_frame))
+		return;
+	if (!callee) {
+		begin_first(c, machine, ret_frame);
+		return;
+	}
 	begin_step(machine, c->stack, callee, c->n == 2, last, ret_frame);
-	if (callee &&
-	    machine_is_part(machine, c->stack, last->address, callee->address, callee->is_return))
+	if (machine_is_part(machine, c->stack, last->address, callee->address, callee->is_return))
 		ret_frame->fp = 0; /* what was pushed below is no frame pointer */
 	if (!ret_frame->fp && last->is_return)
 		ret_frame->fp = find_run(c, machine);
@@ -497,12 +540,12 @@ static enum step judge_step(const struct correction *c, const struct machine *ma
 	uint64_t slot;
 
 	begin_last(c, machine, &frame);
-	is_sized = frame.is_return && machine_is_sized(machine, c->stack, frame.address);
+	is_sized = machine_is_sized(machine, c->stack, &frame);
 	caller = frame;
 	is_known = machine_step(machine, c->stack, &caller, !is_sized, &slot);
 	if (is_known && slot == next->slot && caller.address == next->address)
 		return STEP_RIGHT;
-	if (is_sized)
+	if (is_sized && (is_known || frame.is_return))
 		return is_known ? STEP_WRONG : STEP_UNKNOWN;
 	return (frame.is_return || c->n == 1) &&
 			       !machine_may_lead(machine, c->stack, &frame, next->slot)
@@ -604,7 +647,8 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 			has_proven |= f->provenance != PROVENANCE_RUNTIME_TABLE;
 			ms->walked[c.n - 1].provenance = PROVENANCE_RUNTIME_TABLE;
 		}
-		if (!machine || (is_last ? is_whole || !f->is_return : step != STEP_WRONG))
+		if (!machine ||
+		    (is_last ? is_whole || (!f->is_return && c.n > 1) : step != STEP_WRONG))
 			continue;
 		if (walk_on(&c, machine))
 			is_open = c.at == c.count;

@@ -43,6 +43,7 @@ static struct {
 	struct runtime_code_piece piece; /* in the place of the interpreter, if it has a name */
 	bool is_call_stub;
 	uint8_t sender;
+	struct runtime_depth depth;
 } has;
 
 static struct runtime_memory memory;
@@ -104,6 +105,15 @@ static bool is_call_stub(const uint8_t *bytes, size_t len, size_t at)
 	(void)bytes;
 	assert_true(at < len);
 	return has.is_call_stub;
+}
+
+static struct runtime_depth depth(void *machine, const struct runtime_code_piece *of,
+				  uint64_t address)
+{
+	(void)machine;
+	(void)of;
+	(void)address;
+	return has.depth;
 }
 
 static bool is_still(void *machine, const struct runtime_code_piece *p)
@@ -191,6 +201,7 @@ static const struct runtime_machine is = {.open = open_it,
 					  .sender_register = sender_register,
 					  .sender = sender,
 					  .is_call_stub = is_call_stub,
+					  .depth = depth,
 					  .function_register = FUNCTION_REGISTER,
 					  .instruction_register = INSTRUCTION_REGISTER,
 					  .function = function,
@@ -258,6 +269,7 @@ static void begin_with(struct world *w, const struct runtime *with, uint32_t cod
 	has.piece = (struct runtime_code_piece){.start = CODE, .end = CODE + 0x100, .identity = 1};
 	has.is_call_stub = false;
 	has.sender = RUNTIME_SENDER_NONE;
+	has.depth = (struct runtime_depth){0};
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
 	err = machine_open(with, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
@@ -558,6 +570,67 @@ static void senders_of_leaves(void **state)
 	}
 }
 
+#define RETURN (CODE + 0x25) /* behind a call in the code */
+
+/* The code that was interrupted says where its caller is: there must be where a call returns to. */
+static void callers_of_leaves(void **state)
+{
+	static const uint8_t call[] = {0xe8, 0x1b, 0, 0, 0};
+	static const struct {
+		struct runtime_depth depth;
+		uint64_t word, other, sp, fp; /* sp 0: there is no step */
+	} cases[] = {
+		{{.bytes = 16, .saves_fp = true}, 0x25, 0, 0x10010, 0x7777},
+		{{.bytes = 16, .keeps_fp = true}, 0x25, 0, 0x10010, 0x8888},
+		{{.bytes = 16}, 0x25, 0, 0x10010, 0},
+		{{.bytes = 16, .saves_fp = true}, 0x30, 0, 0, 0}, /* no call returns there */
+		{{.bytes = 24, .saves_fp = true}, 0x25, 0, 0, 0}, /* that is not on the stack */
+		{{.saves_fp = true}, 0x25, 0, 0, 0},
+		{{.bytes = 16, .sender = 12}, 0x25, 0x10030, 0x10030, 0},
+		{{.bytes = 16, .sender = 12}, 0x25, 0x10008, 0, 0}, /* below the return address */
+		{{.bytes = 16, .sender = 12}, 0x25, 0x10031, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct machine_frame frame = {.address = CODE + 1, .is_leaf = true, .sp = 0x10000};
+		struct machine_stack stack;
+		uint64_t slot = 0;
+		struct world w;
+
+		begin(&w, 16, 0x5004);
+		memcpy(interpreter + 0x20, call, sizeof(call));
+		has.piece = (struct runtime_code_piece){.start = CODE,
+							.end = CODE + 0x100,
+							.identity = 1,
+							.kind = RUNTIME_CODE_STUB,
+							.name = "stub"};
+		has.depth = cases[i].depth;
+		w.words[0] = 0x7777;
+		w.words[1] = CODE + cases[i].word;
+		w.regs.r[STACKD_REG_FP] = 0x8888;
+		w.regs.r[12] = cases[i].other;
+		note(&w, AT(10), AT(20));
+		note(&w, AT(30), AT(40));
+		stack = stack_at(&w, AT(30));
+		assert_int_equal(machine_is_sized(w.machine, &stack, &frame),
+				 cases[i].depth.bytes != 0);
+		assert_int_equal(machine_step(w.machine, &stack, &frame, false, &slot),
+				 cases[i].sp != 0);
+		if (cases[i].sp) {
+			assert_int_equal(slot, 0x10008);
+			assert_int_equal(frame.address, RETURN);
+			assert_int_equal(frame.sp, cases[i].sp);
+			assert_int_equal(frame.fp, cases[i].fp);
+		}
+		frame = (struct machine_frame){.address = CODE + 1}; /* a signal came there */
+		assert_false(machine_is_sized(w.machine, &stack, &frame));
+		assert_false(machine_step(w.machine, &stack, &frame, false, &slot));
+		memset(interpreter, 0, sizeof(interpreter));
+		end(&w);
+	}
+}
+
 /* A function that changes while it is read is not shown, neither as the old nor as the new one. */
 static void change_while_read(void **state)
 {
@@ -666,6 +739,7 @@ int main(void)
 		cmocka_unit_test(unloaded_functions),
 		cmocka_unit_test(code_without_a_frame),
 		cmocka_unit_test(senders_of_leaves),
+		cmocka_unit_test(callers_of_leaves),
 		cmocka_unit_test(frames_that_are_made),
 	};
 
