@@ -11,7 +11,8 @@
  * Results are cached. A cached mapping must not be used after a library was unloaded and another
  * was mapped at its address. So it is valid only while its stamp is equal to the present stamp:
  * stamp = the kernel's count of changes to the process's mappings,
- *         and how often the daemon has noticed writes to mapped files
+ *         and how often the daemon has noticed writes to mapped files, or has taken numbers of
+ *         files back
  *
  * If the kernel does not count changes (before 6.4), each sample has a new stamp. The mappings that
  * were found for a sample are kept for later samples on this CPU, while process and stamp are the
@@ -46,6 +47,10 @@ struct {
 
 /* 1 if the map has entries; 0 saves the look-up. */
 __u32 has_made_files;
+
+/* How often the daemon, which sets this, has taken numbers of files back. Mappings that were met
+ * before have the numbers of other files then. */
+__u32 numbers_ended;
 
 /* How often the daemon, which sets this, has noticed writes to mapped files. After a write, what is
  * known of a file must be checked again. */
@@ -82,7 +87,7 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 		changes = (__u32)older->mm_lock_seq;
 	else
 		changes = unique;
-	changes += (__u64)files_written << 32;
+	changes += (__u64)(files_written + numbers_ended) << 32;
 	return changes & ((1ull << STAMP_BITS) - 1);
 }
 
@@ -281,7 +286,9 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 	m->size = s->vma.end - start;
 	m->location =
 		number == STACKD_FILE_NONE ? start & STACKD_LOCATION_MASK : number << 48 | offset;
-	m->name = (__u32)mix(mix(mix(start) + s->vma.end) + offset + (number << 48)) | 1;
+	m->name =
+		(__u32)mix(mix(mix(start) + s->vma.end + numbers_ended) + offset + (number << 48)) |
+		1;
 	m->n_slices = 0;
 }
 

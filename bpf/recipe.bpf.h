@@ -7,8 +7,9 @@
  * program the cache already has the rules. Locations are few and repeat, so a frame costs one
  * look-up in the cache, of two entries next to each other. On a miss the file's table is searched.
  * An entry covers those bytes of a block of 64 that have the same rule, since a sample can hit any
- * instruction, and calls are close together. Entries never become wrong, since the number of a file
- * or a rule is never given to another one, and a file that has changed gets a new number.
+ * instruction, and calls are close together. Entries never become wrong: a file that
+ * has changed gets a new number, and before the number of a file or a rule is given to another one,
+ * the daemon empties the cache (daemon/tables/take_back.h).
  *
  * Each CPU has its own part of the cache, so no two CPUs write to one entry.
  */

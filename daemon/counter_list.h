@@ -152,7 +152,13 @@
 	X(tables.put_off, "tables_put_off", COUNT,                                                      \
 	  "requests of evicted tables that were turned down")                                           \
 	X(tables.refused, "tables_refused", COUNT,                                                      \
-	  "files whose table was refused: there was no room, or there were too many")                   \
+	  "files whose table was refused: there was no room")                                           \
+	X(tables.files, "file_numbers", COUNT,                                                          \
+	  "numbers of files that the kernel half has in use, at the moment")                            \
+	X(tables.ended, "file_numbers_taken_back", COUNT,                                               \
+	  "numbers of files that were taken back, to be given to others")                               \
+	X(tables.unnumbered, "files_unnumbered", COUNT,                                                 \
+	  "requests of tables of files for which no number was left")                                   \
 	X(tables.rows, "table_rows", COUNT, "rows of all loaded tables, at the moment")                 \
 	X(tables.rules, "table_rules", COUNT,                                                           \
 	  "different rules of all loaded tables, at the moment")                                        \

@@ -106,6 +106,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.recorded, start->recorded);
 	SUBTRACT(since.tables, start->tables);
 	/* These say how many there are at a moment, so nothing is subtracted. */
+	since.tables.files = now->tables.files;
 	since.tables.rows = now->tables.rows;
 	since.tables.rules = now->tables.rules;
 	since.tables.inodes = now->tables.inodes;

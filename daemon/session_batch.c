@@ -205,19 +205,12 @@ static void look_at_workers(struct session *s)
 	s->end.is_over = s->end.has_failed = true;
 }
 
-/* Ends a service (--window) when the numbers of files run out, so that the service manager starts
- * it again with all numbers free. That happens only at a window's end, so that somebody who makes
- * files on purpose cannot restart it again and again. Other recordings go on, since the daemon
- * walks the frames in files without a number. */
-static void look_at_numbers(struct session *s, const struct run_counters *counters)
+/* When numbers of rules run out, gives them anew. That happens only at a window's end, so that
+ * somebody who makes files on purpose cannot have all tables made again and again. */
+static void look_at_rules(struct session *s, const struct run_counters *counters)
 {
-	if (s->end.is_over || !s->options->window_ns ||
-	    !numbers_run_out(&counters->tables, (uint32_t)counters->objects))
-		return;
-	log_event(
-		LOG_EVENT_NUMBERS_USED_UP,
-		"stackd has run out of numbers for files: it ends, for the service manager to start it again");
-	s->end.is_over = s->end.is_used_up = true;
+	if (!s->end.is_over && numbers_rules_are_few(&counters->tables))
+		tables_begin_rules(s->tables);
 }
 
 int session_submit(struct session *s, bool end)
@@ -254,7 +247,7 @@ int session_submit(struct session *s, bool end)
 	look_at_store(s, end);
 	look_at_workers(s);
 	if (end)
-		look_at_numbers(s, &counters);
+		look_at_rules(s, &counters);
 	s->recording.commit_ns = n.now_ns;
 	status_show(&s->log.status, &n, s->options->quiet);
 	if (!s->end.is_over)

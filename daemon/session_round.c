@@ -308,6 +308,15 @@ static uint64_t read_rings(struct session *s, int *ret_err)
 	return start;
 }
 
+/* Returns a time before which all records were handed out: those that began before it, even if they
+ * came late. */
+static uint64_t handed_out_before(const struct session *s)
+{
+	const struct reorder_item *next = reorder_peek(s->rings.queue, s->rings.horizon_ns);
+
+	return next ? next->time_ns : s->rings.horizon_ns;
+}
+
 int session_round(struct session *s)
 {
 	uint64_t before = s->rings.round_ns, horizon;
@@ -330,6 +339,7 @@ int session_round(struct session *s)
 	s->rings.horizon_ns = horizon;
 	if (!err)
 		err = hand_out_windows(s, horizon);
+	recorder_reuse_numbers(s->recorder, handed_out_before(s));
 	return err > 0 ? 0 : err;
 }
 

@@ -147,7 +147,6 @@ struct session {
 		bool is_over;
 		bool has_failed;   /* the run ended because of an error */
 		bool is_signalled; /* somebody wants it to end */
-		bool is_used_up;   /* the run ended because the numbers of files ran out */
 	} end;
 };
 

@@ -34,11 +34,17 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
 	uint64_t unread = news(&watch->interpreters, counters->tables.unread, now_ns);
 	uint64_t over = news(&watch->shares, counters->recorded.files_over_share, now_ns);
+	uint64_t unnumbered = news(&watch->numbers, counters->tables.unnumbered, now_ns);
 	uint64_t maps =
 		news(&watch->mappings,
 		     counters->recorded.mappings_over_share + counters->recorded.names_over_share,
 		     now_ns);
 
+	if (unnumbered)
+		log_event(
+			LOG_EVENT_NUMBERS_USED_UP,
+			"all numbers of files are in use: stackd itself walks the frames in further "
+			"files, which takes it longer");
 	if (over)
 		log_event(LOG_EVENT_FILE_REFUSED,
 			  "a user's processes map more new files than there is time for: %" PRIu64

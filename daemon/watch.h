@@ -24,7 +24,8 @@ struct watch_kind {
 
 /* Zeroed at the start. */
 struct watch {
-	struct watch_kind ring, events, files, processes, rate, interpreters, shares, mappings;
+	struct watch_kind ring, events, files, processes, rate, interpreters, shares, mappings,
+		numbers;
 	struct watch_kind store; /* samples that could not be written */
 	uint64_t behind_ns;	 /* when the log last said that commits are late; 0: never */
 	bool store_fails, store_drops;

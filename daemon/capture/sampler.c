@@ -604,6 +604,10 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 		.interpreters_fd = s->skel->rodata->with_managed
 					   ? bpf_map__fd(s->skel->maps.interpreters)
 					   : -1,
+		.cache_fd = bpf_map__fd(s->skel->maps.rule_cache),
+		.cache_bytes = (uint64_t)bpf_map__max_entries(s->skel->maps.rule_cache) *
+			       bpf_map__value_size(s->skel->maps.rule_cache),
+		.numbers_ended = &s->skel->bss->numbers_ended,
 	};
 }
 

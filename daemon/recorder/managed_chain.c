@@ -159,7 +159,7 @@ static struct match begin(const struct managed_chain *with,
 	m.words = words + 1;
 	m.n_words = n - 1;
 	for (size_t i = 0; i < count && !m.object; i++) {
-		if (frames[i].object && frames[i].object->number + 1 == words[0])
+		if (frames[i].object && tables_number(with->tables, frames[i].object) == words[0])
 			m.object = frames[i].object;
 	}
 	m.is = m.object ? tables_interpreter(with->tables, m.object) : NULL;

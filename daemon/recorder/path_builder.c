@@ -629,6 +629,16 @@ static bool has_no_walk(const struct stackd_header *header)
 	return header->end_reason == STACKD_END_LEFT || header->end_reason == STACKD_END_STACK_CUT;
 }
 
+/* Returns the object whose file has a number in a record; NULL: none has. */
+static const struct object *file_object(const struct path_builder *b, uint32_t file)
+{
+	uint32_t object;
+
+	return b->with.tables && tables_object(b->with.tables, file, &object)
+		       ? object_table_at(b->with.objects, object)
+		       : NULL;
+}
+
 /* Finds the location of a frame of a WALKED record. 0; -EBADMSG: the frame names a file or slice
  * that does not exist; -ENOMEM. */
 static int walked_location(struct path_builder *b, const struct stackd_header *header,
@@ -649,13 +659,13 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 				      header->is_unproven ? STACKD_MANAGED_UNPROVEN
 							  : frame->location & ((1ull << 48) - 1),
 				      ret_location);
-	if (file > object_table_count(b->with.objects))
-		return -EBADMSG;
 	if (file == STACKD_FILE_NONE) {
 		err = has_no_walk(header) ? plain_location(b, header, &offset, &object)
 					  : made_location(b, header, offset, &object);
 	} else {
-		object = object_table_at(b->with.objects, file - 1);
+		object = file_object(b, file);
+		if (!object)
+			return -EBADMSG;
 		err = locator_prove(b->with.locator, (pid_t)record_pid(header), header->time_ns,
 				    &object);
 	}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/recorder/number_reuse.h"
 #include "daemon/recorder/recorder_internal.h"
 #include "stack/end_reason.h"
 
@@ -41,6 +42,12 @@ static int make_events(struct recorder *r, const struct recorder_options *o)
 	if (!err && o->counts_alloc_coverage)
 		err = alloc_coverage_new(&r->memory.coverage);
 	return err;
+}
+
+static int make_numbers(struct recorder *r, struct tables *tables)
+{
+	recorder_files_want_vdso(&r->files, tables);
+	return number_reuse_new(tables, r->files.objects, r->tasks.processes, &r->numbers);
 }
 
 static int make_outbox(struct recorder *r, const struct recorder_options *o)
@@ -83,12 +90,12 @@ int recorder_new(const struct recorder_options *options, struct recorder **ret_r
 	r->with.code = NULL; /* the parts that use them have copied them */
 	r->with.tags = NULL;
 	err = make_all(r, options);
+	if (!err && options->tables)
+		err = make_numbers(r, options->tables);
 	if (err) {
 		recorder_free(r);
 		return err;
 	}
-	if (options->tables)
-		recorder_files_want_vdso(&r->files, options->tables);
 	*ret_recorder = r;
 	return 0;
 }
@@ -98,6 +105,7 @@ void recorder_free(struct recorder *r)
 	if (!r)
 		return;
 	outbox_free(r->outbox);
+	number_reuse_free(r->numbers);
 	live_blocks_free(r->memory.blocks);
 	alloc_coverage_free(r->memory.coverage);
 	ranks_free(r->mpi.ranks);
@@ -165,6 +173,12 @@ struct batch *recorder_take_batch(struct recorder *r)
 	if (batch)
 		recorder_tasks_forget_many(&r->tasks);
 	return batch;
+}
+
+void recorder_reuse_numbers(struct recorder *r, uint64_t done_ns)
+{
+	if (r->numbers)
+		number_reuse_look(r->numbers, done_ns, clock_ns(CLOCK_MONOTONIC));
 }
 
 bool recorder_is_full(const struct recorder *r)

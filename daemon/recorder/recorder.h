@@ -219,6 +219,10 @@ int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
  * counters, and frees it by batch_free(). NULL without memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
 
+/* Takes numbers of files in the kernel half back, if few are left (number_reuse.h). To be called
+ * in each round. `done_ns`: all records that began before this time were handed out. */
+void recorder_reuse_numbers(struct recorder *recorder, uint64_t done_ns);
+
 /* Begins another recording of the store, after a batch was taken: numbers locations, paths,
  * processes and threads from 0 again, and forgets processes and threads that have ended. 0 or
  * -ENOMEM. */

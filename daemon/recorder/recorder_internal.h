@@ -43,6 +43,7 @@ struct recorder {
 		struct alloc_coverage *coverage; /* NULL: programs whose allocations are not
 						  * recorded are not counted */
 	} memory;
+	struct number_reuse *numbers; /* NULL: there are no tables */
 	struct recorder_calls *calls; /* recorder_call.c */
 	struct {
 		struct ranks *ranks;

@@ -110,12 +110,13 @@ static const struct object *missed_object(struct recorder *r, const struct stack
 {
 	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
 	const struct object *object;
+	uint32_t wanted;
 
 	*ret_key = NULL;
 	if (header->kind != STACKD_RECORD_STACK || !r->with.tables)
 		return NULL;
-	if (record->wanted && record->wanted <= object_table_count(r->files.objects))
-		return object_table_at(r->files.objects, record->wanted - 1);
+	if (record->wanted && tables_object(r->with.tables, record->wanted, &wanted))
+		return object_table_at(r->files.objects, wanted);
 	if (!record->unknown.key.inode)
 		return NULL;
 	object = early ? mapped_early(r, record) : mapped_object(r, record);

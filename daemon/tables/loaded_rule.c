@@ -69,6 +69,7 @@ int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t o
 	uint32_t base = file->chunk_base;
 	uint64_t chunk = (offset >> STACKD_CHUNK_SHIFT) - file->first_chunk;
 	uint16_t rule = STACKD_RULE_NONE;
+	struct stackd_rule found;
 	int err = 0;
 
 	if (!n_chunks)
@@ -80,12 +81,13 @@ int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t o
 	}
 	if (err)
 		return err;
+	found = maps->rules[rule];
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) != n_chunks ||
 	    file->chunk_base != base)
 		return -ENOENT;
 	if (rule == STACKD_RULE_NONE && is_partial)
 		return -ENOENT; /* the whole table, which may have a rule, is not loaded yet */
-	*ret_rule = maps->rules[rule];
+	*ret_rule = found;
 	return 0;
 }

@@ -108,3 +108,8 @@ bool remakes_is_put_off(const struct remakes *r, uint32_t file, uint64_t now_ns)
 {
 	return now_ns < r->notes[file].waits_ns;
 }
+
+void remakes_forget(struct remakes *r, uint32_t file)
+{
+	r->notes[file] = (struct note){0};
+}

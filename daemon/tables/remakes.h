@@ -55,4 +55,8 @@ void remakes_put_off(struct remakes *remakes, uint32_t file, uint64_t now_ns);
  * not over. */
 bool remakes_is_put_off(const struct remakes *remakes, uint32_t file, uint64_t now_ns);
 
+/* Forgets a file's table: its number is another file's from now on, or no table is loaded any
+ * more. */
+void remakes_forget(struct remakes *remakes, uint32_t file);
+
 #endif

@@ -18,6 +18,7 @@
 
 struct request {
 	const struct object *object; /* borrowed */
+	uint32_t number;	     /* of its file, in the kernel half */
 	struct stackd_inode key;
 	bool has_key;
 	bool is_early;	   /* a prefetch: no walk has missed the table yet */

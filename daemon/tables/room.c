@@ -132,7 +132,7 @@ enum room_offer room_offer(const struct room *r, uint32_t file, struct room_size
  * nothing, but no walk can be running there either. A kernel with nohz_full CPUs refuses the call;
  * then this sleeps for WALKS_END_US instead.
  */
-static void wait_for_walks(void)
+void room_await_walks(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(WALKS_END_US);
@@ -141,7 +141,7 @@ static void wait_for_walks(void)
 void room_drop(struct room *r, uint32_t file)
 {
 	__atomic_store_n(&r->maps->files[file].n_chunks, 0, __ATOMIC_RELEASE);
-	wait_for_walks();
+	room_await_walks();
 	room_give(r, file);
 }
 
@@ -220,7 +220,7 @@ int room_take_second(struct room *r, uint32_t file, struct room_size size,
 
 void room_replaced(struct room *r, uint32_t file, struct room_place place)
 {
-	wait_for_walks();
+	room_await_walks();
 	give_both(r, r->places[file]);
 	r->places[file] = place;
 }
@@ -233,6 +233,11 @@ void room_not_replaced(struct room *r, struct room_place place)
 void room_give(struct room *r, uint32_t file)
 {
 	give_both(r, r->places[file]);
+}
+
+void room_forget(struct room *r, uint32_t file)
+{
+	r->uses[file] = (struct uses){.before = uses_now(r, file)};
 }
 
 uint64_t room_evicted(const struct room *r)

@@ -66,6 +66,12 @@ int room_take_second(struct room *room, uint32_t file, struct room_size size,
 void room_replaced(struct room *room, uint32_t file, struct room_place place);
 void room_not_replaced(struct room *room, struct room_place place);
 
+/* Waits until all walks that are running have ended. */
+void room_await_walks(void);
+
+/* Forgets how much a file's table was used: its number is another file's from now on. */
+void room_forget(struct room *room, uint32_t file);
+
 /* Return how many tables were evicted, and how many rows are taken. */
 uint64_t room_evicted(const struct room *room);
 uint32_t room_rows(const struct room *room);

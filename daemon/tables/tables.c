@@ -29,14 +29,10 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "daemon/base/cpu_share.h"
 #include "daemon/base/map_window.h"
 #include "daemon/tables/loaded_rule.h"
-#include "daemon/tables/remakes.h"
-#include "daemon/tables/requests.h"
-#include "daemon/tables/room.h"
-#include "daemon/tables/slices.h"
 #include "daemon/tables/table_source.h"
+#include "daemon/tables/tables_internal.h"
 #include "unwind/recipe.h"
 #include "unwind/recipe_rules.h"
 
@@ -48,63 +44,6 @@
 #define ROOT_SAVED_NS UINT64_C(20000000000)
 #define DEBT_NS	      UINT64_C(5000000000) /* most that is paid off for one table */
 #define LARGE_BYTES   (4u << 20) /* bytes of a file from which its table is made in two steps */
-
-#define KNOWN_RULES 1024 /* rules that are remembered; a power of two */
-
-enum owner { OF_ROOT, OF_USERS, N_OWNERS }; /* of files */
-
-/* A rule that was read from the maps while `changes` was so. */
-struct known_rule {
-	uint64_t changes, offset;
-	uint32_t number; /* of the file; 0: none */
-	struct stackd_rule rule;
-};
-
-struct tables {
-	struct tables_maps maps;
-	struct table_source source;
-	pthread_t thread;
-	bool has_thread;
-
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t change;
-	pthread_cond_t served;	 /* a request was */
-	struct request *first;	 /* list of requests, the most urgent one first */
-	struct request *serving; /* the request that the thread is serving, taken out of the list;
-				  * NULL: none */
-	bool is_ending;
-	struct tables_counts counts; /* as they were after the last request */
-	struct remakes *remakes; /* guarded by `lock` where both threads use it: for requests that
-				  * are put off */
-	struct cpu_share shares[N_OWNERS]; /* of making tables */
-
-	/* The members below are used by the thread alone, unless they say otherwise. */
-	struct tables_counts own;
-	bool may_evict;	   /* whether the current request may evict tables */
-	size_t bytes_made; /* bytes of tables made since memory was last given back */
-	struct room *room;
-	struct recipe_rules *rules;
-	size_t rules_loaded;
-	uint32_t *rules_of;	       /* by file number: rules that the file has added */
-	struct stackd_inode *known_as; /* by file number: the inode key that was last entered;
-					* guarded by `lock` */
-
-	struct slices slices;
-
-	/* By file number, read by the recorder: set once, before the file's first walk, and kept
-	 * when the table is evicted. Owned; NULL: all rules are of call frame information. */
-	struct provenance_map **provenances;
-	/* so are these; NULL: the file has no interpreter */
-	struct stackd_interpreter **interpreters;
-	/* and these; NULL: no runtime needs one */
-	struct runtime_layout **layouts;
-
-	/* Tables that were loaded, or evicted others. A number is always the same file's, so a rule
-	 * that is remembered until the change has been counted is still that file's. Accessed
-	 * atomically. */
-	uint64_t changes;
-	struct known_rule known[KNOWN_RULES]; /* used by the main loop alone */
-};
 
 /* Returns whether a file's table is loaded, or known to be empty. */
 static bool is_known(const struct tables *t, uint32_t number)
@@ -140,7 +79,7 @@ static void set_empty(struct tables *t, uint32_t number)
 /* --- loading --------------------------------------------------------------------------------- */
 
 /* Without managed frames, a function that runs bytecode is walked like any other. */
-static void load_new_rules(struct tables *t)
+void tables_load_new_rules(struct tables *t)
 {
 	size_t count;
 	const struct stackd_rule *rules = recipe_rules_array(t->rules, &count);
@@ -217,7 +156,7 @@ static int load_rows(struct tables *t, uint32_t number, const struct recipe_tabl
 	err = write_rows(t, table, numbers, first, count);
 	free(numbers);
 	if (!err)
-		load_new_rules(t);
+		tables_load_new_rules(t);
 	return err;
 }
 
@@ -335,7 +274,7 @@ static int replace_part(struct tables *t, uint32_t number, const struct recipe_t
 }
 
 /* Counts why an object gets no table. Objects without a file are not counted. */
-static void refuse_file(struct tables *t, const struct object *object, int err)
+static void refuse_file(struct tables *t, const struct object *object, uint32_t number, int err)
 {
 	enum recipe_refusal why = err == -ENOEXEC      ? RECIPE_REFUSED_FILE_HEADERS
 				  : err == -EOWNERDEAD ? RECIPE_REFUSED_FILE_WORKER
@@ -343,7 +282,7 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 
 	if (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO)
 		t->own.refused_entries[why]++;
-	set_empty(t, object->number + 1);
+	set_empty(t, number);
 }
 
 /* Keeps the provenances of a file's rules (what each was made from), unless they are kept from an
@@ -481,9 +420,9 @@ static void set_first(struct tables *t, bool in_first)
 /* Makes and loads a partial table, with the rules of an object's call frame information. If the
  * table has turned out to have all rules, it is not loaded, but returned in *ret_whole. 0; -ENOENT:
  * the object has no call frame information; or another -errno. */
-static int load_part(struct tables *t, const struct object *object, struct recipe_table **ret_whole)
+static int load_part(struct tables *t, const struct object *object, uint32_t number,
+		     struct recipe_table **ret_whole)
 {
-	const uint32_t number = object->number + 1;
 	struct recipe_table *table;
 	uint32_t first_chunk;
 	size_t n_chunks;
@@ -527,13 +466,13 @@ static bool gives_way(struct tables *t, uint64_t spent_ns)
 static int load_object(struct tables *t, const struct request *r)
 {
 	const struct object *object = r->object;
-	const uint32_t number = object->number + 1;
+	const uint32_t number = r->number;
 	struct recipe_table *table = NULL;
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	int err = 0;
 
 	if (is_large(object) && !has_part(t, number)) {
-		err = load_part(t, object, &table);
+		err = load_part(t, object, number, &table);
 		if (!err && !table && gives_way(t, clock_ns(CLOCK_MONOTONIC) - start))
 			err = -ECANCELED;
 	}
@@ -552,7 +491,7 @@ static int load_object(struct tables *t, const struct request *r)
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM && err != -ECANCELED && err != -EBADF) {
-		refuse_file(t, object, err);
+		refuse_file(t, object, number, err);
 		err = 0;
 	}
 	note_made(t, number, table, start, err);
@@ -593,13 +532,9 @@ static bool may_make(struct tables *t, const struct request *r, uint32_t number)
  * again. */
 static int serve(struct tables *t, const struct request *r)
 {
-	uint32_t number = r->object->number + 1;
+	const uint32_t number = r->number;
 	int err = 0;
 
-	if (number >= t->maps.n_files) {
-		t->own.refused++;
-		return 0;
-	}
 	t->may_evict = !r->is_early;
 	if (!is_known(t, number) && may_make(t, r, number)) {
 		err = load_object(t, r);
@@ -652,7 +587,7 @@ static void end_serving(struct tables *t, const struct request *r, bool was_earl
 	/* A prefetched table may have found no room, since a prefetch evicts none, and a walk may
 	 * have missed the table meanwhile. Then its request is queued again. Without memory for
 	 * that, the table is requested when a walk misses it again. */
-	if (err || (was_early && !r->is_early && !tables_have(t, r->object)))
+	if (err || (was_early && !r->is_early && !is_known(t, r->number)))
 		requests_enter(&t->first, r);
 }
 
@@ -727,6 +662,8 @@ static void *run(void *arg)
 		uint64_t wait_ns[N_OWNERS];
 		struct request **next;
 
+		if (t->ending.state == ENDING_ASKED)
+			tables_end_asked(t);
 		look_at_shares(t, wait_ns);
 		next = first_served(t, wait_ns);
 		if (*next)
@@ -775,8 +712,14 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 		err = room_new(&t->maps, &t->room);
 	if (!err)
 		err = remakes_new(maps->n_files, &t->remakes);
+	if (!err)
+		err = file_numbers_new(maps->n_files, &t->numbers);
+	t->ending.is_ended = calloc(maps->n_files, sizeof(*t->ending.is_ended));
+	t->ending.has_room = calloc(maps->n_files, sizeof(*t->ending.has_room));
+	if (!err && (!t->ending.is_ended || !t->ending.has_room))
+		err = -ENOMEM;
 	if (!err) {
-		load_new_rules(t);
+		tables_load_new_rules(t);
 		publish(t);
 		err = thread_start(run, t, &t->thread);
 		t->has_thread = !err;
@@ -818,6 +761,9 @@ void tables_free(struct tables *t)
 		free(t->layouts[f]);
 	free(t->layouts);
 	free(t->known_as);
+	free(t->ending.is_ended);
+	free(t->ending.has_room);
+	file_numbers_free(t->numbers);
 	free(t);
 }
 
@@ -827,16 +773,16 @@ static bool is_put_off(struct tables *t, const struct request *wanted)
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	return cpu_share_wait_ns(&t->shares[owner_of(wanted)], now_ns) ||
-	       remakes_is_put_off(t->remakes, wanted->object->number + 1, now_ns);
+	       remakes_is_put_off(t->remakes, wanted->number, now_ns);
 }
 
 /* Returns whether a request need not be queued, because its table is loaded, put off or requested
  * already. Thousands of records can miss a table before it is loaded, and each requests it. */
 static bool is_asked_for(struct tables *t, const struct request *wanted)
 {
-	uint32_t number = wanted->object->number + 1;
+	const uint32_t number = wanted->number;
 
-	if (number < t->maps.n_files && (is_known(t, number) || is_put_off(t, wanted)) &&
+	if ((is_known(t, number) || is_put_off(t, wanted)) &&
 	    (!wanted->has_key || !memcmp(&t->known_as[number], &wanted->key, sizeof(wanted->key))))
 		return true;
 	return (t->serving && requests_are_same(t->serving, wanted)) ||
@@ -847,6 +793,10 @@ static int ask(struct tables *t, const struct request *wanted)
 {
 	int err = 0;
 
+	if (!wanted->number) {
+		t->unnumbered++;
+		return 0;
+	}
 	pthread_mutex_lock(&t->lock);
 	/* If a walk misses a table that is being prefetched, the prefetch becomes a request of a
 	 * missed table, and does not start again. */
@@ -859,9 +809,13 @@ static int ask(struct tables *t, const struct request *wanted)
 	return err;
 }
 
-static struct request request_of(const struct object *object, const struct stackd_inode *key)
+static struct request request_of(struct tables *t, const struct object *object,
+				 const struct stackd_inode *key)
 {
-	struct request r = {.object = object, .has_key = key != NULL, .is_large = is_large(object)};
+	struct request r = {.object = object,
+			    .number = file_numbers_give(t->numbers, object->number),
+			    .has_key = key != NULL,
+			    .is_large = is_large(object)};
 
 	if (key)
 		r.key = *key;
@@ -870,14 +824,14 @@ static struct request request_of(const struct object *object, const struct stack
 
 int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
 {
-	const struct request wanted = request_of(object, key);
+	const struct request wanted = request_of(t, object, key);
 
 	return ask(t, &wanted);
 }
 
 int tables_prepare(struct tables *t, const struct object *object, const struct stackd_inode *key)
 {
-	struct request wanted = request_of(object, key);
+	struct request wanted = request_of(t, object, key);
 
 	wanted.is_early = true;
 	return ask(t, &wanted);
@@ -917,9 +871,9 @@ bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, ui
 enum provenance tables_provenance(const struct tables *t, const struct object *object,
 				  uint64_t offset)
 {
-	uint32_t number = object->number + 1;
+	const uint32_t number = tables_number(t, object);
 
-	if (number >= t->maps.n_files)
+	if (!number)
 		return PROVENANCE_CFI;
 	return provenance_map_at(__atomic_load_n(&t->provenances[number], __ATOMIC_ACQUIRE),
 				 offset);
@@ -928,19 +882,16 @@ enum provenance tables_provenance(const struct tables *t, const struct object *o
 const struct stackd_interpreter *tables_interpreter(const struct tables *t,
 						    const struct object *object)
 {
-	uint32_t number = object->number + 1;
+	const uint32_t number = tables_number(t, object);
 
-	return number < t->maps.n_files
-		       ? __atomic_load_n(&t->interpreters[number], __ATOMIC_ACQUIRE)
-		       : NULL;
+	return number ? __atomic_load_n(&t->interpreters[number], __ATOMIC_ACQUIRE) : NULL;
 }
 
 const struct runtime_layout *tables_layout(const struct tables *t, const struct object *object)
 {
-	uint32_t number = object->number + 1;
+	const uint32_t number = tables_number(t, object);
 
-	return number < t->maps.n_files ? __atomic_load_n(&t->layouts[number], __ATOMIC_ACQUIRE)
-					: NULL;
+	return number ? __atomic_load_n(&t->layouts[number], __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* Returns where a rule is remembered. */
@@ -948,7 +899,7 @@ static struct known_rule *known_at(struct tables *t, uint32_t number, uint64_t o
 {
 	const uint64_t key = (offset ^ (uint64_t)number << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &t->known[key >> 40 & (KNOWN_RULES - 1)];
+	return &t->known[key >> 40 & (TABLES_KNOWN_RULES - 1)];
 }
 
 /* Reading a rule maps parts of two maps. Walks of a program come to the same places again and
@@ -956,12 +907,12 @@ static struct known_rule *known_at(struct tables *t, uint32_t number, uint64_t o
 static int find_loaded(struct tables *t, const struct object *object, uint64_t offset,
 		       struct stackd_rule *ret_rule)
 {
-	const uint32_t number = object->number + 1;
+	const uint32_t number = tables_number(t, object);
 	const uint64_t changes = __atomic_load_n(&t->changes, __ATOMIC_ACQUIRE);
 	struct known_rule *known = known_at(t, number, offset);
 	int err;
 
-	if (number >= t->maps.n_files)
+	if (!number)
 		return -ENOENT;
 	if (known->number == number && known->offset == offset && known->changes == changes) {
 		*ret_rule = known->rule;
@@ -993,16 +944,18 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 
 bool tables_have(const struct tables *t, const struct object *object)
 {
-	return object->number + 1 >= t->maps.n_files || is_known(t, object->number + 1);
+	const uint32_t number = tables_number(t, object);
+
+	return number ? is_known(t, number) : file_numbers_are_all_taken(t->numbers);
 }
 
 bool tables_put_off(struct tables *t, const struct object *object)
 {
-	const struct request wanted = {.object = object};
+	const struct request wanted = {.object = object, .number = tables_number(t, object)};
 	bool is;
 
 	pthread_mutex_lock(&t->lock);
-	is = object->number + 1 < t->maps.n_files && is_put_off(t, &wanted);
+	is = wanted.number && is_put_off(t, &wanted);
 	pthread_mutex_unlock(&t->lock);
 	return is;
 }
@@ -1012,4 +965,6 @@ void tables_counts(struct tables *t, struct tables_counts *ret_counts)
 	pthread_mutex_lock(&t->lock);
 	*ret_counts = t->counts;
 	pthread_mutex_unlock(&t->lock);
+	ret_counts->unnumbered = t->unnumbered;
+	ret_counts->files = file_numbers_taken(t->numbers);
 }

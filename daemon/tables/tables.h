@@ -4,12 +4,13 @@
  * misses them, in a thread of its own. One table serves all processes that map the file. The memory
  * of all tables is bounded.
  *
- * The kernel half names files by number; a file's number is its object's number plus one. A walk
- * that comes to an unknown inode, or to a file without a table, ends with a record that names it;
- * the recorder finds the object and requests its table here. When there is no room, the tables that
- * are used least are evicted (room.h). If a walk misses an evicted table, the table is made again,
- * but only if it is worth more than the tables that it would evict, and only for a small share of
- * the time (remakes.h).
+ * The kernel half names files by number, which an object gets with its first request, as long as
+ * numbers are left (file_numbers.h). Numbers of files that nobody maps any more are taken back, and
+ * given to others. A walk that comes to an unknown inode, or to a file without a table, ends with a
+ * record that names it; the recorder finds the object and requests its table here. When there is no
+ * room, the tables that are used least are evicted (room.h). If a walk misses an evicted table, the
+ * table is made again, but only if it is worth more than the tables that it would evict, and only
+ * for a small share of the time (remakes.h).
  *
  * Until a table is loaded, samples carry a copy of the stack, which costs a thousand times a walk.
  * So the thread raises its priority, if it may.
@@ -39,6 +40,9 @@ struct tables_maps {
 	uint32_t n_files;
 	int inodes_fd;	     /* inode key to file number; up to n_files entries */
 	int interpreters_fd; /* map of interpreters by file number; -1: no managed frames */
+	int cache_fd;	     /* of rules, and its size */
+	uint64_t cache_bytes;
+	uint32_t *numbers_ended; /* see mapping.bpf.h */
 };
 
 /* Starts the thread. The first two arguments are copied; the maps themselves must outlive the
@@ -52,6 +56,27 @@ void tables_free(struct tables *tables); /* ends the thread */
 
 /* Sets `cpu_share` from now on; unless `keeps_saved`, what was saved is given up. */
 void tables_set_share(struct tables *tables, double cpu_share, bool keeps_saved);
+
+/* Returns the number by which the kernel half names an object's file; 0: it has none. */
+uint32_t tables_number(const struct tables *tables, const struct object *object);
+
+/* Gives the object (its number) whose file has a number in a record. false: no file has it. */
+bool tables_object(const struct tables *tables, uint32_t number, uint32_t *ret_object);
+
+/* Returns the kernel half's count of look-ups in a file's table. */
+uint32_t tables_uses(const struct tables *tables, uint32_t number);
+
+/* Takes the numbers of these files back; but not of those whose table is being requested. Returns
+ * false if others are still being taken back: then it does nothing. */
+bool tables_end_numbers(struct tables *tables, const uint32_t *numbers, size_t count);
+
+/* Makes numbers that were taken back free, if no record on its way can have them. `done_ns`: all
+ * records that began before were handed out. */
+void tables_free_numbers(struct tables *tables, uint64_t done_ns);
+
+/* Drops all tables, so that rules get their numbers anew. Tables are made again when walks miss
+ * them. Returns false if numbers of files are being taken back: then it does nothing. */
+bool tables_begin_rules(struct tables *tables);
 
 /* Requests an object's table. `key` is the object's inode, which the thread then enters into the
  * kernel half's map of inodes; NULL: only the table. The object is borrowed. Repeated requests are
@@ -102,11 +127,14 @@ bool tables_have(const struct tables *tables, const struct object *object);
 bool tables_put_off(struct tables *tables, const struct object *object);
 
 struct tables_counts {
-	uint64_t loaded, evicted, refused; /* tables loaded and evicted; files refused: no room, or
-					    * no number left */
+	uint64_t loaded, evicted, refused; /* tables loaded and evicted; files refused: no room
+					    */
 	uint64_t remade;		   /* of `loaded`: tables that were loaded before */
 	uint64_t put_off;		   /* requests of evicted tables that were turned down */
 	uint64_t rows, rules;
+	uint64_t files;	       /* numbers of files that are not free */
+	uint64_t ended;	       /* numbers of files that were taken back */
+	uint64_t unnumbered;   /* requests of files for which no number was left */
 	uint64_t inodes;       /* entries in the kernel half's map of inodes */
 	uint64_t most_files;   /* room for files, and for inodes */
 	uint64_t runtime_rows; /* rows of `loaded` that come from tables of runtimes (Go's), before

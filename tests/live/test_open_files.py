@@ -116,47 +116,163 @@ def test_new_executables():
         check(counters["judged_right"] > 500, "the kernel half walked little", counters)
 
 
-AGAIN, ROOM = 75, 512
+ROOM = 512  # numbers for files
 
 
-def record_new_files(folder, copies, seconds, *options):
-    """The status and messages of a recording that has numbers for ROOM files and meets more; the
-    last program runs for so many seconds."""
-    script = "cd '%s'; for i in *; do ./$i 0.003 9000; done; exec ./0000 %g 2>&-" % (copies, seconds)
-    with Daemon(folder + "/s.db", "-F", 3989, *options, "--", "sh", "-c", script,
-                stackd=faulty_stackd(), env={"STACKD_FAULT": "few:files:%x" % ROOM},
-                start_new_session=True) as daemon:
-        messages = daemon.process.communicate(timeout=PATIENCE)[1]
-        status = daemon.process.returncode
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(daemon.process.pid, signal.SIGKILL)
-    # The last of its windows may have ended before there was a sample.
-    listed = json.loads(run(STACKCTL, "list", "--json", "-i", folder + "/s.db").out)["recordings"]
-    recording = Recording(folder + "/s.db", [r["recording"] for r in listed if r["samples"]][-1])
-    counters = recording.stats()["counters"]
-    print(status, messages, counters)
-    return status, messages, counters, check_whole(recording)
+def faulty(folder, room, script, *options):
+    """A stackd that has numbers for so many files, and records a script."""
+    return Daemon(folder + "/s.db", "-F", 3989, *options, "--", "sh", "-c", script, stackd=faulty_stackd(),
+                  env={"STACKD_FAULT": "few:files:%x" % room}, start_new_session=True)
+
+
+def end(daemon):
+    """Its status and messages."""
+    messages = daemon.process.communicate(timeout=PATIENCE)[1]
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(daemon.process.pid, signal.SIGKILL)
+    return daemon.process.returncode, messages
+
+
+# Libraries that one thread loads at the same addresses, one after the other: they are as large as each other, and
+# their frames are not. `run` calls itself `inner` times, so that a walk by another library's rules goes wrong.
+LIBRARY = """
+#include <time.h>
+static volatile unsigned sum;
+__attribute__((noinline)) void inner_KIND(const struct timespec *end)
+{
+	volatile char room[16 + 48 * KIND];
+	struct timespec now;
+	do {
+		for (int i = 0; i < 5000; i++) {
+			room[i % sizeof(room)] = (char)i;
+			sum += room[0];
+		}
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (now.tv_sec < end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec < end->tv_nsec));
+	sum++;
+}
+__attribute__((noinline)) void outer_KIND(const struct timespec *end)
+{
+	volatile char room[16 + 80 * ((KIND + 2) % 4)];
+	room[0] = 0;
+	inner_KIND(end);
+	sum += room[0];
+}
+void run(const struct timespec *end)
+{
+	outer_KIND(end);
+	sum++;
+}
+"""
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	for (int i = 2;; i = i + 1 < argc ? i + 1 : 2) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+		void (*run)(const struct timespec *) = library ? dlsym(library, "run") : 0;
+		struct timespec end;
+		if (!run)
+			return 1;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+		end.tv_nsec += atoi(argv[1]) * 1000;
+		end.tv_sec += end.tv_nsec / 1000000000;
+		end.tv_nsec %= 1000000000;
+		prctl(PR_SET_NAME, argv[i] + 2);
+		run(&end);
+		prctl(PR_SET_NAME, "loader");
+		dlclose(library);
+		usleep(3000);
+	}
+}
+"""
+KINDS, LIBRARIES, FEW = 4, 100, 32
+
+
+def build_libraries(folder):
+    """A program that loads libraries, and so many of them: copies of KINDS, each with a build-id of its own."""
+    images, marker = [], b"\xa5" * 16
+    with open(folder + "/loader.c", "w", encoding="ascii") as file:
+        file.write(LOADER)
+    check(run("gcc", "-O1", "-o", folder + "/loader", folder + "/loader.c").status == 0, "gcc")
+    for kind in range(KINDS):
+        with open(folder + "/library.c", "w", encoding="ascii") as file:
+            file.write(LIBRARY.replace("KIND", str(kind)))
+        done = run("gcc", "-O1", "-fno-optimize-sibling-calls", "-shared", "-fPIC", "-Wl,--build-id=0x" + marker.hex(),
+                   "-o", folder + "/library.so", folder + "/library.c")
+        check(done.status == 0, "gcc", done.err)
+        with open(folder + "/library.so", "rb") as file:
+            images.append(file.read())
+    for i in range(LIBRARIES):
+        with open("%s/%04d" % (folder, i), "wb") as file:
+            file.write(images[i % KINDS].replace(marker, (i + 1).to_bytes(8, "big") + b"\x5a" * 8))
+
+
+def taken_back(store):
+    """How many numbers have been, as far as is in the store."""
+    result = run(STACKCTL, "stats", "--json", "-i", store)
+    return json.loads(result.out)["counters"].get("file_numbers_taken_back", 0) if result.status == 0 else 0
+
+
+def judge_libraries(recording):
+    """No sample has a frame of another library than the one that the thread was named after. How many were seen."""
+    seen = set()
+    for sample in recording.samples():
+        if not sample.comm.isdigit():
+            continue
+        kind = int(sample.comm) % KINDS
+        path = ["run", "outer_%d" % kind, "inner_%d" % kind]
+        own = [frame for frame in user_frames(sample) if os.path.basename(frame.object).isdigit()]
+        others = {os.path.basename(frame.object) for frame in own} - {sample.comm}
+        check(not others, "frames of another file", others, sample)
+        names = [frame.symbol for frame in own]
+        odd = [name for name in names if name and "@plt" not in name and name not in (*path, "_init")]
+        check(not odd, "functions of another file", odd, sample)
+        if path[2] in names:
+            check(names[:3] == path, "path", sample)
+            seen.add(sample.comm)
+    return len(seen)
 
 
 @live
-def test_numbers_used_up():
-    """A service ends with a window, to be started again, once it has few numbers left for files."""
+def test_numbers_given_again():
+    """A service meets more files than it has numbers for: it takes the numbers of those that nobody maps any more, and
+    no sample gets a frame, or a rule, of the file that had the number before."""
     with scratch() as folder:
-        copies = build(folder, ROOM + 100)
-        status, messages, counters, _ = record_new_files(folder, copies, 100, "--window", "5s")
-        check(status == AGAIN, "status", status)
-        check("run out of numbers for files: it ends, for the service manager to start it again" in messages, "message", messages)
-        check(counters["objects"] >= ROOM * 7 // 8, "objects", counters["objects"])
+        build_libraries(folder)
+        script = "cd '%s'; exec ./loader 8000 %s" % (folder, " ".join("./%04d" % i for i in range(LIBRARIES)))
+        with faulty(folder, FEW, script) as daemon:
+            daemon.wait_for("numbers", lambda: taken_back(folder + "/s.db") > FEW)
+            daemon.process.send_signal(signal.SIGINT)
+            status, messages = end(daemon)
+        recording = Recording(folder + "/s.db")
+        counters = recording.stats()["counters"]
+        print(status, messages, counters)
+        check(status == 0, "status", status, messages)
+        check(judge_libraries(recording) > FEW, "few libraries have samples")
 
 
 @live(long=True)
 def test_no_numbers_left():
-    """A recording that is no service goes on: the daemon walks what the kernel half cannot."""
+    """No number can be taken back: the daemon walks what the kernel half cannot."""
     with scratch() as folder:
         copies = build(folder, ROOM + 100)
-        status, messages, counters, samples = record_new_files(folder, copies, 0.25)
+        # Each program stays until the last one has run.
+        script = ("cd '%s'; for i in 0*; do ./$i 0.003 1000000000 & sleep 0.01; done; ./0000 0.25; kill $(jobs -p)"
+                  % copies)
+        with faulty(folder, ROOM, script) as daemon:
+            status, messages = end(daemon)
+        recording = Recording(folder + "/s.db")
+        samples, counters = check_whole(recording), recording.stats()["counters"]
+        print(status, messages, counters)
         check(status == 0, "status", status, messages)
-        check(counters["objects"] > ROOM, "objects", counters["objects"])
+        check("all numbers of files are in use" in messages, "messages", messages)
+        check(not counters.get("file_numbers_taken_back"), "numbers were taken back", counters)
         last = {sample.comm for sample in samples if sample.comm.isdigit()
                 and path_of(sample)[:3] == ("main", "outer", "inner")}
         check(len(last) > ROOM, "copies with whole paths", len(last))

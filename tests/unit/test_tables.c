@@ -28,6 +28,8 @@
 #define FILES  8
 #define CHUNKS 64
 
+#define CACHE_BYTES 4096u /* of the cache of rules */
+
 /* --- tables without a thread ----------------------------------------------------------------- */
 
 static int memory(size_t size)
@@ -54,18 +56,30 @@ static struct tables *make_tables(uint32_t n_rows)
 		.n_files = FILES,
 		.inodes_fd = -1,
 		.interpreters_fd = -1,
+		.cache_fd = memory(CACHE_BYTES),
+		.cache_bytes = CACHE_BYTES,
+		.numbers_ended = calloc(1, sizeof(uint32_t)),
 	};
+	assert_non_null(t->maps.numbers_ended);
 	t->source = table_source_here();
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
 	t->provenances = calloc(FILES, sizeof(*t->provenances));
 	t->known_as = calloc(FILES, sizeof(*t->known_as));
+	t->interpreters = calloc(FILES, sizeof(*t->interpreters));
+	t->layouts = calloc(FILES, sizeof(*t->layouts));
+	t->ending.is_ended = calloc(FILES, sizeof(*t->ending.is_ended));
+	t->ending.has_room = calloc(FILES, sizeof(*t->ending.has_room));
+	assert_true(t->interpreters && t->layouts && t->ending.is_ended && t->ending.has_room);
 	assert_true(t->maps.rules && t->maps.files && t->rules_of && t->provenances && t->known_as);
 	assert_int_equal(recipe_rules_new(&t->rules), 0);
 	assert_int_equal(room_new(&t->maps, &t->room), 0);
 	assert_int_equal(remakes_new(FILES, &t->remakes), 0);
-	load_new_rules(t);
+	assert_int_equal(file_numbers_new(FILES, &t->numbers), 0);
+	for (uint32_t i = 0; i + 1 < FILES; i++)
+		assert_int_equal(file_numbers_give(t->numbers, i), i + 1);
+	tables_load_new_rules(t);
 	return t;
 }
 
@@ -73,6 +87,8 @@ static void drop_tables(struct tables *t)
 {
 	close(t->maps.rows_fd);
 	close(t->maps.chunks_fd);
+	close(t->maps.cache_fd);
+	free(t->maps.numbers_ended);
 	free(t->maps.rules);
 	free(t->maps.files);
 	tables_free(t);
@@ -181,7 +197,7 @@ static struct object open_bytes(const void *bytes, size_t size, uint32_t number)
 
 static void serve_object(struct tables *t, const struct object *object)
 {
-	serve(t, &(struct request){.object = object});
+	serve(t, &(struct request){.object = object, .number = object->number + 1});
 	assert_true(is_known(t, object->number + 1));
 }
 
@@ -245,7 +261,9 @@ static void test_rules_are_read_back(void **state)
 	assert_false(tables_have(t, &object));
 	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
 	assert_non_null(t->first);
-	assert_int_equal(load_object(t, &(struct request){.object = &object}), 0);
+	assert_int_equal(
+		load_object(t, &(struct request){.object = &object, .number = object.number + 1}),
+		0);
 	assert_true(tables_have(t, &object));
 	for (uint64_t offset = 0; offset < 300000; offset += 61)
 		check_rule(t, &object, table, offset);
@@ -371,6 +389,7 @@ static void check_two_steps(uint32_t room_of_rows)
 	struct tables *t = make_tables(room_of_rows ? room_of_rows : rows + rows / 10);
 	/* It has taken so long that it gives way to nothing, however slow this machine is. */
 	struct request r = {.object = &object,
+			    .number = 2,
 			    .spent_ns = UINT64_MAX / 2,
 			    .has_key = true,
 			    .key = {.inode = 7}};
@@ -381,7 +400,7 @@ static void check_two_steps(uint32_t room_of_rows)
 	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
 	assert_int_equal(recipe_compile(object.elf, &whole), 0);
 	offset = analysed_offset(quick, whole);
-	assert_int_equal(load_part(t, &object, &none), 0);
+	assert_int_equal(load_part(t, &object, object.number + 1, &none), 0);
 	assert_null(none);
 	assert_true(has_part(t, 2) && !tables_have(t, &object));
 	assert_int_equal(tables_rule(t, &object, offset, &rule), -EAGAIN);
@@ -430,13 +449,13 @@ static void test_part_stays_without_room(void **state)
 	uint32_t rows;
 	struct object object = open_cut(1, &rows);
 	struct tables *tight = make_tables(rows + rows / 10), *small = make_tables(rows - 1);
-	const struct request prefetch = {.object = &object, .is_early = true},
-			     missed = {.object = &object};
+	const struct request prefetch = {.object = &object, .number = 2, .is_early = true},
+			     missed = {.object = &object, .number = 2};
 	struct recipe_table *quick, *none = NULL;
 
 	(void)state;
 	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
-	assert_int_equal(load_part(tight, &object, &none), 0);
+	assert_int_equal(load_part(tight, &object, object.number + 1, &none), 0);
 	assert_int_equal(load_object(tight, &prefetch), -ENOSPC);
 	assert_true(has_part(tight, 2) && !tables_have(tight, &object));
 	check_part(tight, &object, quick);
@@ -444,7 +463,7 @@ static void test_part_stays_without_room(void **state)
 	assert_true(tables_have(tight, &object));
 	assert_int_equal(room_rows(tight->room), rows);
 
-	assert_int_equal(load_part(small, &object, &none), 0);
+	assert_int_equal(load_part(small, &object, object.number + 1, &none), 0);
 	assert_int_equal(serve(small, &prefetch), 0);
 	assert_true(has_part(small, 2));
 	assert_int_equal(serve(small, &missed), 0);
@@ -497,8 +516,8 @@ static void test_part_is_all(void **state)
 
 	(void)state;
 	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
-	assert_int_equal(load_part(t, &object, &none), 0);
-	refuse_file(t, &object, -ENOEXEC);
+	assert_int_equal(load_part(t, &object, object.number + 1, &none), 0);
+	refuse_file(t, &object, object.number + 1, -ENOEXEC);
 	assert_true(tables_have(t, &object));
 	assert_int_equal(t->maps.files[2].is_loaded, 0);
 	for (uint64_t at = 0; at < 300000; at += 61)
@@ -519,7 +538,7 @@ static void test_one_step(void **state)
 
 	(void)state;
 	set_partial(t, 2, true); /* as the eviction of a partial table leaves it */
-	assert_int_equal(load_part(t, &object, &whole), 0);
+	assert_int_equal(load_part(t, &object, object.number + 1, &whole), 0);
 	assert_non_null(whole);
 	assert_int_equal(load_table(t, 2, whole), 0);
 	assert_true(!has_part(t, 2) && tables_have(t, &object));
@@ -614,7 +633,8 @@ static void test_prefetch_is_not_made_for_each_process(void **state)
 /* Serves a prefetch during which a walk misses the table or not. */
 static void prefetch_until_missed(struct tables *t, const struct object *object, bool is_missed)
 {
-	struct request r = {.object = object, .is_early = true}, now = r;
+	struct request r = {.object = object, .number = object->number + 1, .is_early = true},
+		       now = r;
 
 	t->serving = &r;
 	assert_int_equal(serve(t, &now), 0);
@@ -701,7 +721,7 @@ static void test_users_files_wait(void **state)
 	struct tables *t = make_tables(100);
 	const struct object users = {.kind = OBJECT_ELF, .number = 1, .elf = open_as(1234)};
 	const struct object roots = {.kind = OBJECT_ELF, .number = 2};
-	struct request early = {.object = &roots, .is_early = true};
+	struct request early = {.object = &roots, .number = roots.number + 1, .is_early = true};
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t users_wait[N_OWNERS] = {[OF_USERS] = 1}, roots_wait[N_OWNERS] = {1};
 	const uint64_t none_waits[N_OWNERS] = {0};
@@ -716,9 +736,13 @@ static void test_users_files_wait(void **state)
 	cpu_share_spend(&t->shares[OF_USERS], 2 * SAVED_NS, now_ns);
 	assert_true(tables_put_off(t, &users));
 	assert_false(tables_put_off(t, &roots));
-	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &users}), 0);
+	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &users,
+								     .number = users.number + 1}),
+			 0);
 	assert_null(*first_served(t, users_wait));
-	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &roots}), 0);
+	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &roots,
+								     .number = roots.number + 1}),
+			 0);
 	assert_ptr_equal((*first_served(t, users_wait))->object, &roots);
 	assert_ptr_equal((*first_served(t, none_waits))->object, &users);
 	assert_ptr_equal((*first_served(t, roots_wait))->object, &users);
@@ -763,9 +787,134 @@ static void test_counts_are_read_while_the_thread_counts(void **state)
 	drop_tables(model);
 }
 
+/* --- numbers that are taken back ------------------------------------------------------------- */
+
+/* Does the thread's part. */
+static void end_asked(struct tables *t)
+{
+	assert_int_equal(t->ending.state, ENDING_ASKED);
+	pthread_mutex_lock(&t->lock);
+	tables_end_asked(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static uint64_t words_of_cache(const struct tables *t)
+{
+	uint64_t words[CACHE_BYTES / 8], set = 0;
+
+	assert_int_equal(pread(t->maps.cache_fd, words, sizeof(words), 0), sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		set += words[i] != 0;
+	return set;
+}
+
+/* A number that was taken back is its old object's until all records were handed out that began
+ * before; then the next object gets it, with nothing of the old one. */
+static void test_numbers_are_given_again(void **state)
+{
+	struct tables *t = make_tables(1000);
+	struct recipe_table *table = make_runtime_table(100);
+	const struct object first = {.number = 2}, kept = {.number = 3}, late = {.number = 99};
+	const uint32_t numbers[] = {first.number + 1};
+	const uint64_t word = 5;
+	uint32_t object;
+
+	(void)state;
+	keep_provenances(t, 3, table);
+	assert_int_equal(load_table(t, 3, table), 0);
+	assert_int_equal(load_table(t, 4, table), 0);
+	set_empty(t, 5);
+	recipe_table_free(table);
+	t->known_as[3].inode = t->known_as[4].inode = 7;
+	t->rules_of[3] = 9;
+	assert_int_equal(pwrite(t->maps.cache_fd, &word, sizeof(word), 64), sizeof(word));
+	assert_true(tables_have(t, &late)); /* no number is left for it */
+	assert_int_equal(tables_want(t, &late, NULL), 0);
+	assert_int_equal(t->unnumbered, 1);
+
+	assert_true(tables_end_numbers(t, numbers, 1));
+	assert_false(tables_end_numbers(t, numbers, 1)); /* one at a time */
+	assert_false(tables_begin_rules(t));
+	assert_int_equal(tables_number(t, &first), 0);
+	tables_free_numbers(t, UINT64_MAX); /* the thread has not done it yet */
+	assert_true(tables_object(t, 3, &object) && object == first.number);
+	end_asked(t);
+	assert_int_equal(*t->maps.numbers_ended, 1);
+	assert_int_equal(words_of_cache(t), 0);
+	assert_int_equal(t->maps.files[3].n_chunks, 0);
+	assert_true(t->maps.files[4].n_chunks > 0 && t->maps.files[5].is_loaded);
+	assert_int_equal(t->known_as[3].inode, 0);
+	assert_int_equal(t->known_as[4].inode, 7);
+	assert_int_equal(t->rules_of[3], 0);
+
+	tables_free_numbers(t, t->ending.ended_ns); /* a record may have begun then */
+	assert_true(tables_object(t, 3, &object) && object == first.number);
+	assert_true(tables_have(t, &late));
+	tables_free_numbers(t, t->ending.ended_ns + 1);
+	assert_false(tables_object(t, 3, &object));
+	assert_null(t->provenances[3]);
+	assert_false(tables_have(t, &late));
+	assert_int_equal(tables_want(t, &late, NULL), 0);
+	assert_int_equal(tables_number(t, &late), 3);
+	assert_true(tables_object(t, 3, &object) && object == late.number);
+	assert_int_equal(tables_number(t, &kept), 4);
+	assert_int_equal(tables_provenance(t, &late, 100), PROVENANCE_CFI);
+	drop_tables(t);
+}
+
+/* A file whose table is requested keeps its number. */
+static void test_number_in_use_is_kept(void **state)
+{
+	struct tables *t = make_tables(1000);
+	const struct object wanted = {.number = 2}, served = {.number = 3};
+	struct request serving = {.object = &served, .number = 4};
+	const uint32_t numbers[] = {3, 4, 5};
+
+	(void)state;
+	assert_int_equal(tables_want(t, &wanted, NULL), 0);
+	t->serving = &serving;
+	assert_true(tables_end_numbers(t, numbers, 3));
+	t->serving = NULL;
+	assert_int_equal(t->ending.count, 1);
+	assert_int_equal(tables_number(t, &wanted), 3);
+	assert_int_equal(tables_number(t, &served), 4);
+	drop_tables(t);
+}
+
+/* All tables go, and files keep their numbers. */
+static void test_rules_begin_anew(void **state)
+{
+	struct tables *t = make_tables(4000);
+	struct recipe_table *table = make_table(8, 100), *other = make_table(1 << 20, 50);
+	const struct object object = {.number = 2};
+	size_t count;
+
+	(void)state;
+	assert_int_equal(load_table(t, 3, table), 0);
+	set_empty(t, 5);
+	assert_true(tables_begin_rules(t));
+	end_asked(t);
+	recipe_rules_array(t->rules, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(t->maps.files[3].n_chunks, 0);
+	assert_true(t->maps.files[5].is_loaded); /* it has none, and will have none */
+	assert_int_equal(tables_number(t, &object), 3);
+	tables_free_numbers(t, UINT64_MAX);
+	assert_int_equal(tables_number(t, &object), 3);
+	assert_int_equal(load_table(t, 3, other), 0);
+	recipe_rules_array(t->rules, &count);
+	assert_int_equal(count, 53);
+	recipe_table_free(table);
+	recipe_table_free(other);
+	drop_tables(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers_are_given_again),
+		cmocka_unit_test(test_number_in_use_is_kept),
+		cmocka_unit_test(test_rules_begin_anew),
 		cmocka_unit_test(test_file_with_rows_is_never_empty),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_provenances_outlive_tables),
