@@ -263,8 +263,8 @@ def test_no_numbers_left():
     with scratch() as folder:
         copies = build(folder, ROOM + 100)
         # Each program stays until the last one has run.
-        script = ("cd '%s'; for i in 0*; do ./$i 0.003 1000000000 & sleep 0.01; done; ./0000 0.25; kill $(jobs -p)"
-                  % copies)
+        script = ("cd '%s'; for i in 0*; do ./$i 0.003 1000000000 & all=\"$all $!\"; sleep 0.01; done; ./0000 0.25; "
+                  "kill $all" % copies)
         with faulty(folder, ROOM, script) as daemon:
             status, messages = end(daemon)
         recording = Recording(folder + "/s.db")
