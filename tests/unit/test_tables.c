@@ -817,6 +817,7 @@ static void test_numbers_are_given_again(void **state)
 	const struct object first = {.number = 2}, kept = {.number = 3}, late = {.number = 99};
 	const uint32_t numbers[] = {first.number + 1};
 	const uint64_t word = 5;
+	struct stackd_rule rule;
 	uint32_t object;
 
 	(void)state;
@@ -828,6 +829,7 @@ static void test_numbers_are_given_again(void **state)
 	t->known_as[3].inode = t->known_as[4].inode = 7;
 	t->rules_of[3] = 9;
 	assert_int_equal(pwrite(t->maps.cache_fd, &word, sizeof(word), 64), sizeof(word));
+	assert_int_equal(tables_rule(t, &first, 8, &rule), 0); /* and is remembered */
 	assert_true(tables_have(t, &late)); /* no number is left for it */
 	assert_int_equal(tables_want(t, &late, NULL), 0);
 	assert_int_equal(t->unnumbered, 1);
@@ -856,6 +858,7 @@ static void test_numbers_are_given_again(void **state)
 	assert_false(tables_have(t, &late));
 	assert_int_equal(tables_want(t, &late, NULL), 0);
 	assert_int_equal(tables_number(t, &late), 3);
+	assert_int_equal(tables_rule(t, &late, 8, &rule), -EAGAIN);
 	assert_true(tables_object(t, 3, &object) && object == late.number);
 	assert_int_equal(tables_number(t, &kept), 4);
 	assert_int_equal(tables_provenance(t, &late, 100), PROVENANCE_CFI);
