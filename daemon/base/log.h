@@ -24,8 +24,7 @@ enum log_priority { LOG_PRIORITY_ERROR = 3, LOG_PRIORITY_WARNING = 4, LOG_PRIORI
 	  "the ring was full: samples were lost")                                                  \
 	X(EVENTS_LOST, "fa1af938c78149728ce41cfb56d36652",                                         \
 	  "events of processes and mappings were lost")                                            \
-	X(NUMBERS_USED_UP, "7044188fc0264b17a51ad37a8aaf1c82",                                     \
-	  "numbers of files are used up")
+	X(NUMBERS_USED_UP, "7044188fc0264b17a51ad37a8aaf1c82", "numbers of files are used up")
 
 enum log_event {
 #define LOG_X(e, id, meaning) LOG_EVENT_##e,

@@ -830,7 +830,7 @@ static void test_numbers_are_given_again(void **state)
 	t->rules_of[3] = 9;
 	assert_int_equal(pwrite(t->maps.cache_fd, &word, sizeof(word), 64), sizeof(word));
 	assert_int_equal(tables_rule(t, &first, 8, &rule), 0); /* and is remembered */
-	assert_true(tables_have(t, &late)); /* no number is left for it */
+	assert_true(tables_have(t, &late));		       /* no number is left for it */
 	assert_int_equal(tables_want(t, &late, NULL), 0);
 	assert_int_equal(t->unnumbered, 1);
 
