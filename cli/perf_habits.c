@@ -103,7 +103,7 @@ const struct habit perf_habits[] = {
 	 "names are stored demangled; --full-names shows all of them"},
 	{0, "symfs", HABIT_VALUE, NULL, NULL,
 	 "names are in the recording; missing debug files are found by build-id in "
-	 "/usr/lib/debug, or by DEBUGINFOD_URLS"},
+	 "/usr/lib/debug, and while stackd records also by DEBUGINFOD_URLS"},
 	/* what stackctl does anyway */
 	{'n', "show-nr-samples", HABIT_ALONE, NULL, "", NULL},
 	{0, "show-total-period", HABIT_ALONE, NULL, "", NULL},

@@ -126,7 +126,7 @@
 	X(idle.idle_ns, "idle_ns", NS, "idle time of all CPUs; 0: it was not measured")                 \
 	X(idle.cpus_ns, "cpus_ns", NS, "time of all CPUs, idle or not; 0: it was not measured")         \
 	X(stolen_ns, "stolen_ns", NS, "time that a virtual machine's host took from all CPUs")          \
-	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd, its workers and its fetcher")              \
+	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd, its workers, fetcher and copier")          \
 	X(workers.role_cpu_ns[WORKER_LOOP], "worker_loop_ns", NS,                                       \
 	  "of it, of the workers that identify files and check steps for the loop")                     \
 	X(workers.role_cpu_ns[WORKER_WALKS], "worker_walks_ns", NS,                                     \

@@ -38,8 +38,8 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->idle =
 		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
 	workers_counts(s->workers, &ret_counters->workers);
-	ret_counters->own_cpu_ns =
-		own_cost_cpu_ns() + ret_counters->workers.cpu_ns + fetcher_cpu_ns(s->fetcher);
+	ret_counters->own_cpu_ns = own_cost_cpu_ns() + ret_counters->workers.cpu_ns +
+				   fetcher_cpu_ns(s->fetcher) + copier_cpu_ns(s->copier);
 	ret_counters->own_resident_bytes = own_cost_resident_bytes() +
 					   ret_counters->workers.resident_bytes +
 					   fetcher_resident_bytes(s->fetcher);
@@ -117,12 +117,12 @@ uint64_t session_running_cost_ns(const struct session *s)
 	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cost.caused_ns;
 }
 
-/* Returns the CPU time of stackd, its workers, its fetcher, and its kernel half up to the last
- * batch. */
+/* Returns the CPU time of stackd, its workers, fetcher and copier, and its kernel half up to the
+ * last batch. */
 static uint64_t all_cpu_ns(const struct session *s)
 {
 	return own_cost_cpu_ns() + workers_cpu_ns(s->workers) + fetcher_cpu_ns(s->fetcher) +
-	       s->cost.kernel_ns;
+	       copier_cpu_ns(s->copier) + s->cost.kernel_ns;
 }
 
 void session_begin_account(struct session *s)
@@ -170,7 +170,8 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	if (!budget_look(&s->cost.budget, now_ns,
 			 counters->own_cpu_ns + counters->sampled.run_ns +
 				 counters->sampled.switch_run_ns,
-			 s->cost.caused_ns + counters->workers.cpu_ns + fetcher_cpu_ns(s->fetcher)))
+			 s->cost.caused_ns + counters->workers.cpu_ns + fetcher_cpu_ns(s->fetcher) +
+				 copier_cpu_ns(s->copier)))
 		return;
 	session_set_tick(s);
 	if (s->cost.budget.rate_hz == before)

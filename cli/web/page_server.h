@@ -4,8 +4,8 @@
  *
  * Everything is below /TOKEN/: the page's files and, below api/, its questions. A request without
  * the token, or for another host's name (which a page of another site would have), is refused
- * before anything else is looked at. Nothing is written. Questions are answered from the store;
- * for names that a live recording lacks, the servers of DEBUGINFOD_URLS may be asked.
+ * before anything else is looked at. Nothing is written. Questions are answered from the store, and
+ * names that it lacks are looked up in files of this machine.
  */
 #ifndef CLI_WEB_PAGE_SERVER_H
 #define CLI_WEB_PAGE_SERVER_H

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/named_file.h"
 #include "daemon/worker/fd_pass.h"
 #include "daemon/worker/sandbox.h"
@@ -31,7 +33,23 @@ static_assert(N_FDS <= FD_PASS_MOST, "a request has so many descriptors");
 struct copier {
 	int socket;
 	pid_t pid;
+	uint64_t *spent_ns; /* CPU time of all these processes, in memory that they share */
 };
+
+/* --- CPU time -------------------------------------------------------------------------------- */
+
+/* Of this process: what it adds to, and what it has added. */
+static uint64_t *spent_ns, added_ns;
+
+/* Adds what this process has spent since it last did. The kernel does not keep the times of
+ * children for which nobody waits. */
+static void add_spent(void)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	__atomic_add_fetch(spent_ns, now_ns - added_ns, __ATOMIC_RELAXED);
+	added_ns = now_ns;
+}
 
 /* --- a child: copying ------------------------------------------------------------------------ */
 
@@ -47,6 +65,7 @@ struct copy {
 /* Ends the child if nobody waits for it any more. */
 static void mark(const struct copy *c, char what)
 {
+	add_spent();
 	if (write(c->marks, &what, 1) != 1)
 		_exit(1);
 }
@@ -238,12 +257,14 @@ static void be_copier(int socket)
 	sandbox_copier();
 	while (receive(3, fds, &most)) {
 		if (!fork()) {
+			added_ns = 0;
 			close(3);
 			be_child(fds, most);
 			_exit(0);
 		}
 		for (int i = 0; i < N_FDS; i++)
 			close(fds[i]);
+		add_spent();
 	}
 	_exit(0);
 }
@@ -257,7 +278,15 @@ int copier_new(struct copier **ret_copier)
 
 	if (!copier)
 		return -ENOMEM;
+	spent_ns = mmap(NULL, sizeof(*spent_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (spent_ns == MAP_FAILED) {
+		free(copier);
+		return -ENOMEM;
+	}
+	copier->spent_ns = spent_ns;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		munmap(copier->spent_ns, sizeof(*copier->spent_ns));
 		free(copier);
 		return -errno;
 	}
@@ -283,7 +312,13 @@ void copier_free(struct copier *copier)
 	close(copier->socket);
 	if (copier->pid > 0)
 		waitpid(copier->pid, NULL, WNOHANG);
+	munmap(copier->spent_ns, sizeof(*copier->spent_ns));
 	free(copier);
+}
+
+uint64_t copier_cpu_ns(const struct copier *copier)
+{
+	return copier ? __atomic_load_n(copier->spent_ns, __ATOMIC_RELAXED) : 0;
 }
 
 pid_t copier_pid(const struct copier *copier)

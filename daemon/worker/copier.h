@@ -30,6 +30,10 @@ void copier_free(struct copier *copier);
 
 pid_t copier_pid(const struct copier *copier); /* for tests */
 
+/* Returns the CPU time of the copier and of all its children so far, but for what a child has spent
+ * since its last mark. NULL: 0. */
+uint64_t copier_cpu_ns(const struct copier *copier);
+
 #define COPIER_WHOLE_BYTES (UINT64_C(32) << 20) /* a file of at most this size is copied whole */
 #define COPIER_MOST_BYTES  (UINT64_C(96) << 20) /* of any at most this many bytes */
 #define COPIER_MARK	   'm' /* in the pipe: a part was copied, or the file opened */

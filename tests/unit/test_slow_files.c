@@ -122,6 +122,30 @@ static void test_whole_file(void **state)
 	slow_files_free(files);
 }
 
+/* What children have spent is counted, although nobody waits for them: copying a MiB takes more
+ * than that of the child before. */
+static void test_cpu_time(void **state)
+{
+	static char bytes[1 << 20];
+	uint64_t before_ns = copier_cpu_ns(copier);
+	struct slow_files *files;
+	(void)state;
+
+	assert_int_equal(slow_files_new(copier, &files), 0);
+	for (char i = 1; i < 4; i++) {
+		int path;
+
+		bytes[0] = i;
+		path = write_file(below("file"), bytes, sizeof(bytes));
+		close(await(files, path, SECOND_NS));
+		close(path);
+		assert_true(copier_cpu_ns(copier) > before_ns);
+		before_ns = copier_cpu_ns(copier);
+	}
+	assert_int_equal(copier_cpu_ns(NULL), 0);
+	slow_files_free(files);
+}
+
 /* A file with other content is copied anew; the same one is not, while its copy is kept. */
 static void test_copy_is_of_one_state(void **state)
 {
@@ -450,6 +474,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_file),
+		cmocka_unit_test(test_cpu_time),
 		cmocka_unit_test(test_copy_is_of_one_state),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_parts_of_large_file),
