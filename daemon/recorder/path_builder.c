@@ -629,12 +629,13 @@ static bool has_no_walk(const struct stackd_header *header)
 	return header->end_reason == STACKD_END_LEFT || header->end_reason == STACKD_END_STACK_CUT;
 }
 
-/* Returns the object whose file has a number in a record; NULL: none has. */
+/* Returns the object whose file has a number in a record; NULL: none has. Records that come without
+ * tables, as in tests, have the object's number plus one. */
 static const struct object *file_object(const struct path_builder *b, uint32_t file)
 {
-	uint32_t object;
+	uint32_t object = file - 1;
 
-	return b->with.tables && tables_object(b->with.tables, file, &object)
+	return !b->with.tables || tables_object(b->with.tables, file, &object)
 		       ? object_table_at(b->with.objects, object)
 		       : NULL;
 }
