@@ -294,7 +294,7 @@ $(B)/libstackalloc.so: $(ALLOC_OBJ)
 
 CALL_ENTRIES = $(addprefix $(B)/pic/arch/$(ARCH)/,region_entry.o call_probe.o)
 MPI_CALL_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackmpi/*.c lib/code/mpi/*.c)) $(B)/pic/arch/$(ARCH)/mpi_entry.o $(CALL_ENTRIES)
-REGION_OBJ = $(addprefix $(B)/pic/libstackmpi/,inside.o path.o region.o request.o table.o) $(CALL_ENTRIES)
+REGION_OBJ = $(addprefix $(B)/pic/libstackmpi/,inside.o path.o region.o request.o table.o unload.o) $(CALL_ENTRIES)
 
 $(MPI_CALL_OBJ): TAG_CFLAGS += -ftls-model=initial-exec -Ilib/code
 $(B)/libstackmpi.so: $(MPI_CALL_OBJ)

@@ -49,7 +49,7 @@ struct stackd_call_path {
 	/* Written by the library: */
 	__u64 caller, slot; /* the call's return address, and where it is */
 	__u32 function;	    /* the library's number of the called function */
-	__u32 epoch;	    /* how often libraries had been unloaded */
+	__u32 epoch;	    /* the last unloading that it has seen */
 	__u32 next;	    /* index + 1 of the next path with this hash; 0: none */
 	__u32 pad;
 

@@ -12,7 +12,7 @@
 
 #include "functions.h"
 #include "mpi/mpi_calls.h"
-#include "table.h"
+#include "unload.h"
 
 #define ROW(its_name, arguments)                                                                   \
 	{.name = (its_name),                                                                       \
@@ -72,7 +72,7 @@ static void *look_up_in_plugins(const char *name)
 		library = dlopen(candidate.path, RTLD_LAZY | RTLD_NOLOAD);
 		if (library) {
 			found = dlsym(library, name);
-			table_close_library(library); /* it stays, as the program uses it */
+			unload_release(library); /* it stays, as the program uses it */
 		}
 	}
 	return found;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "table.h"
+#include "unload.h"
 
 static uint32_t hash_of(const struct call *call)
 {
@@ -36,20 +36,17 @@ static bool words_hold(const struct stackd_call_path *path, const struct call *c
 	return true;
 }
 
-static bool is_current(const struct stackd_call_path *path, const struct stackd_calls *calls)
-{
-	return path_is_of(path, calls) &&
-	       path->epoch == __atomic_load_n(&table_epoch, __ATOMIC_RELAXED);
-}
-
 struct stackd_call_path *path_find(const struct call *call)
 {
 	struct stackd_calls *calls = call->calls;
 
+	if (__atomic_load_n(&unload_under_way, __ATOMIC_RELAXED))
+		return NULL;
 	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
 		struct stackd_call_path *path = &calls->paths[at - 1];
 
-		if (is_of_call(path, call) && is_current(path, calls) && words_hold(path, call))
+		if (is_of_call(path, call) && path_is_of(path, calls) &&
+		    unload_is_current(path, calls) && words_hold(path, call))
 			return path;
 	}
 	return NULL;
@@ -62,12 +59,12 @@ static uint32_t index_for(const struct call *call)
 {
 	struct stackd_calls *calls = call->calls;
 
-	/* Of another epoch, the words can be those of another path. */
+	if (__atomic_load_n(&unload_under_way, __ATOMIC_RELAXED))
+		return STACKD_CALL_PATHS;
 	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
-		const struct stackd_call_path *path = &calls->paths[at - 1];
+		struct stackd_call_path *path = &calls->paths[at - 1];
 
-		if (is_of_call(path, call) &&
-		    path->epoch == __atomic_load_n(&table_epoch, __ATOMIC_RELAXED) &&
+		if (is_of_call(path, call) && unload_is_current(path, calls) &&
 		    words_hold(path, call))
 			return at - 1;
 	}
@@ -75,7 +72,7 @@ static uint32_t index_for(const struct call *call)
 }
 
 /* Takes a path that the kernel half may have filled in. Returns the path; NULL: it has not. */
-static struct stackd_call_path *taken(const struct call *call, uint32_t index)
+static struct stackd_call_path *taken(const struct call *call, uint32_t index, uint32_t epoch)
 {
 	struct stackd_calls *calls = call->calls;
 	struct stackd_call_path *path;
@@ -89,7 +86,7 @@ static struct stackd_call_path *taken(const struct call *call, uint32_t index)
 	path->function = (uint32_t)call->number;
 	path->caller = *call->slot;
 	path->slot = (uintptr_t)call->slot;
-	path->epoch = table_epoch;
+	path->epoch = epoch;
 	path->next = calls->heads[hash];
 	calls->heads[hash] = (uint16_t)(index + 1);
 	calls->n_paths = index + 1;
@@ -100,12 +97,13 @@ void path_walk(struct call *call, uint64_t function, uint32_t depth, struct stac
 {
 	probe.kind = STACKD_CALL_ENDED;
 	probe.table = table_of_thread.number;
-	uint32_t index = index_for(call);
+	const uint32_t epoch = __atomic_load_n(&unload_epoch, __ATOMIC_ACQUIRE);
+	const uint32_t index = probe.path ? probe.path : index_for(call);
 
 	probe.path = depth ? STACKD_CALL_PATH(index, depth) : index;
 	probe.function = function;
 	probe.slot = (uintptr_t)call->slot;
 	memcpy(probe.kept, call->kept, sizeof(probe.kept));
 	call_probe(&probe);
-	call->path = taken(call, index);
+	call->path = taken(call, index, epoch);
 }

@@ -16,7 +16,7 @@ struct stackd_call_path *path_find(const struct call *call) STACKMPI_HIDDEN;
 /* Lets the kernel half walk the stack of a call whose path is not known: it sends the amounts of
  * `probe` with the path, at whose end is the function at `function`. `depth`: that of a named
  * region, from 1; else 0. If the path can be known again, the kernel half gives it back, and
- * call->path is set. */
+ * call->path is set; with probe.path = STACKD_CALL_PATHS, it does not. */
 void path_walk(struct call *call, uint64_t function, uint32_t depth,
 	       struct stackd_call_probe probe) STACKMPI_HIDDEN;
 

@@ -112,12 +112,14 @@ static void count(struct call *call, uint32_t depth, uint64_t now)
 	if (has_path)
 		known->path->visits++;
 	if (!has_path || open->wall_ns)
-		path_walk(call, known->function, depth,
-			  (struct stackd_call_probe){.visits = !has_path,
-						     .wall_ns = open->wall_ns,
-						     .cpu_ns = open->cpu_ns,
-						     .ended_ns = now,
-						     .sent = open->number});
+		path_walk(
+			call, known->function, depth,
+			(struct stackd_call_probe){.path = STACKD_CALL_PATHS, /* none begins here */
+						   .visits = !has_path,
+						   .wall_ns = open->wall_ns,
+						   .cpu_ns = open->cpu_ns,
+						   .ended_ns = now,
+						   .sent = open->number});
 }
 
 void region_end(struct call *call)

@@ -2,7 +2,6 @@
 /* Asks stackd for tables; see table.h. */
 #include "table.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -18,11 +17,11 @@
 
 #include "region.h"
 #include "request.h"
+#include "unload.h"
 
 #define ANSWER_MS 20000 /* for a stackd that is stopped; one that has ended answers at once */
 
 __thread struct table table_of_thread;
-uint32_t table_epoch = 1;
 
 static struct sockaddr_un address;
 static socklen_t address_size; /* 0: no stackd has started the program */
@@ -147,24 +146,7 @@ static void begin_anew(void)
 	table_of_thread.is_asked = false;
 	request_forget_all();
 	region_forget();
-}
-
-int table_close_library(void *library)
-{
-	static int (*next)(void *library);
-	int (*close_it)(void *library) = __atomic_load_n(&next, __ATOMIC_RELAXED);
-
-	if (!close_it) {
-		close_it = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
-		__atomic_store_n(&next, close_it, __ATOMIC_RELAXED);
-	}
-	return close_it ? close_it(library) : 0;
-}
-
-__attribute__((visibility("default"))) int dlclose(void *library)
-{
-	__atomic_fetch_add(&table_epoch, 1, __ATOMIC_RELAXED);
-	return table_close_library(library);
+	unload_begin_anew();
 }
 
 __attribute__((constructor)) static void prepare(void)

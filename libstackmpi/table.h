@@ -40,10 +40,4 @@ static inline struct stackd_calls *table_take(void)
 	return table_of_thread.calls;
 }
 
-/* Increases each time that a library is unloaded, whose addresses may mean other code then. */
-extern uint32_t table_epoch STACKMPI_HIDDEN;
-
-/* Calls dlclose(), without a word that a library may go: for one that others hold, too. */
-int table_close_library(void *library) STACKMPI_HIDDEN;
-
 #endif

@@ -206,8 +206,9 @@ int recorder_call(struct recorder *r, const struct event *event, struct store_sa
 	}
 	if (STACKD_CALL_DEPTH_OF(call->path))
 		place_region(table, call, row);
+	/* Sums that were read meanwhile are in what was taken, so the limit is that of now. */
 	bound(r, &amounts, &table->taken, call_tables_since(r->with.calls, call->table),
-	      row->time_ns);
+	      clock_ns(CLOCK_MONOTONIC));
 	return keep_amounts(r, &amounts, row);
 }
 

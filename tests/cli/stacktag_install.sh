@@ -9,7 +9,8 @@ for file in sbin/stackd bin/stackctl include/stacktag.h include/stacktag_decode.
     lib/libstacktag.a lib/libstacktag.so lib/libstacktag.so.1 lib/libstacktag-decode.so \
     lib/libstacktag-decode.so.1 lib/pkgconfig/stacktag.pc lib/pkgconfig/stacktag-decode.pc \
     share/man/man1/stackctl.1 share/man/man8/stackd.8 share/bash-completion/completions/stackctl \
-    lib/systemd/system/stackd.service lib/stackd/libstackalloc.so lib/stackd/libstackmpi.so; do
+    lib/systemd/system/stackd.service lib/stackd/libstackalloc.so lib/stackd/libstackmpi.so \
+    lib/stackd/libstackregion.so include/stackd_region.h; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
 expect 0 "$prefix/bin/stackctl" help

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes through named regions whose numbers are known: named N. Threads, recursion, exceptions,
- * regions that are left, and processes that end within one by _exit(), abort() and SIGKILL.
+ * Passes through named regions whose numbers are known: named N PLUGIN PLUGIN. Threads, recursion,
+ * exceptions, regions that are left, plugins that are unloaded, and processes that end within a
+ * region by _exit(), abort() and SIGKILL.
  */
 #include <csignal>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <thread>
@@ -77,6 +79,22 @@ static __attribute__((noinline)) void end_by_abort()
 	abort();
 }
 
+/* Two plugins, which differ in the names of their functions alone, in turn: each is loaded where
+ * the other one was. */
+static __attribute__((noinline)) void use_plugins(const char *first, const char *second, int times)
+{
+	for (int i = 0; i < times; i++) {
+		void *plugin = dlopen(i % 2 ? second : first, RTLD_NOW);
+		void (*run)() = (void (*)())dlsym(plugin, "run_plugin");
+
+		for (int call = 0; call < 2; call++)
+			run();
+		step();
+		dlclose(plugin);
+	}
+	inner(200000);
+}
+
 static void in_child(void (*function)())
 {
 	pid_t child = fork();
@@ -103,6 +121,8 @@ int main(int argc, char **argv)
 		leave();
 	}
 	count_in_c(n);
+	if (argc > 3)
+		use_plugins(argv[2], argv[3], 200);
 	in_child(end_by_exit);
 	in_child(end_by_abort);
 	kill(getpid(), SIGKILL);
