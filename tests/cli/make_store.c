@@ -316,22 +316,36 @@ static void make_deep(struct recording *r)
 	add_samples(r, thread(r, 10, "deep"), at, STACKD_END_ENTRY, 10);
 }
 
-static void make_wide(struct recording *r)
+/* Makes a sample of each path of `depth` frames, and of two more: any of the first `n` of 1,000
+ * functions, and any of these. */
+static void make_pairs(struct recording *r, uint32_t depth, uint32_t n)
 {
 	uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog"), of = thread(r, 11, "wide");
-	uint32_t functions[1000];
+	uint32_t functions[1000], root = 0;
 	char name[32];
 
 	for (uint32_t i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
 		functions[i] = function(r, prog, 0x1000 + i * 0x100, name);
 	}
-	for (uint32_t i = 0; i < 1000; i++) {
-		uint32_t caller = add_node(r, 0, functions[i]);
+	for (uint32_t i = 0; i < depth; i++)
+		root = add_node(r, root, functions[999 - i]);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t caller = add_node(r, root, functions[i]);
 
-		for (uint32_t j = 0; j < 1000; j++)
+		for (uint32_t j = 0; j < n; j++)
 			add_samples(r, of, add_node(r, caller, functions[j]), STACKD_END_ENTRY, 1);
 	}
+}
+
+static void make_wide(struct recording *r)
+{
+	make_pairs(r, 0, 1000);
+}
+
+static void make_long(struct recording *r)
+{
+	make_pairs(r, 120, 130);
 }
 
 #define CROWD_THREADS 100u
@@ -757,6 +771,7 @@ static const struct {
 	{"cut", make_cut},
 	{"deep", make_deep},
 	{"wide", make_wide},
+	{"long", make_long},
 	{"crowd", make_crowd},
 	{"metrics", make_metrics},
 	{"waits", make_waits},

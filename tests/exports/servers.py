@@ -17,6 +17,7 @@ import urllib.parse
 import wire
 
 MOST_BYTES, MOST_SAMPLES = 4 << 20, 16000
+BURST = 2 << 20  # what Pyroscope takes at once, by default, unpacked: a larger profile is refused for ever
 
 
 class Refused(Exception):
@@ -176,6 +177,10 @@ class Receiver(http.server.ThreadingHTTPServer):
         pass  # of connections that a test breaks off
 
 
+def demand_burst(body):
+    demand(len(body) <= BURST, "push rate limit (4.0 MiB) exceeded while adding %d B" % len(body), 429)
+
+
 class Pyroscope(Receiver):
     scheme, path = "pyroscope", "/ingest"
     has_window = False  # of time
@@ -192,6 +197,7 @@ class Pyroscope(Receiver):
         demand(0 < start <= end, "times")
         now = time.time()  # Pyroscope's own limits, where a test asks for them
         demand(not self.has_window or now - 3600 < start < now + 600, "outside of the ingestion window", 422)
+        demand_burst(unpacked(body))
         p = self.sums.add_pprof(body, self.most_samples, self.types_of)
         demand(start * 10 ** 9 <= p["time_nanos"] and
                p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
@@ -216,6 +222,7 @@ class Counter(Receiver):
         del handler
         body = unpacked(body)
         demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
+        demand_burst(body)
         samples = sum(number == 2 for number, _, _ in wire.fields(body))
         demand(0 < samples <= self.most_samples, "%d samples" % samples, 422)
         self.sums.paths[None] += samples

@@ -488,6 +488,9 @@ def test_servers_split():
     push(receiver.url(), store, says=r"recordings sent: 1 \(952000 samples, \d+ bytes in \d+ requests")
     check(sum(receiver.sums.paths.values()) == 1_000_000, "%d samples" % sum(receiver.sums.paths.values()))
     check(receiver.sums.requests >= 1_000_000 // MOST_SAMPLES, "requests")
+    receiver = Counter()  # 16,000 of these samples are more than it ever takes at once
+    push(receiver.url(), store_of("long"), says=r"recordings sent: 1 \(16900 samples")
+    check(not receiver.refused and receiver.sums.paths[None] == 16900, "long paths", receiver.refused)
 
 
 @exports

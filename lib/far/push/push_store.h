@@ -20,9 +20,11 @@
 #include "push/push_profile.h"
 #include "push/server.h"
 
-/* The default limits of servers: Pyroscope's. */
+/* The default limits of servers: Pyroscope's. It takes 4 MiB a second of a tenant, 2 MiB at once,
+ * so a profile of more than that is never taken; and what it makes of OTLP can be larger than what
+ * it got. */
 #define SERVER_PUSH_SAMPLES 16000u
-#define SERVER_PUSH_BYTES   (4u << 20)
+#define SERVER_PUSH_BYTES   (1u << 20)
 
 /* Why entries are not with the server. */
 enum server_refusal {
