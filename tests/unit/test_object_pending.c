@@ -178,6 +178,28 @@ static void test_awaits_its_copy(void **state)
 	assert_int_equal(again(c, SECOND_NS, true), 0);
 }
 
+/* A program that maps the file at one place again and again does not have it asked for each time;
+ * another process does. */
+static void test_waits_once_for_a_mapping(void **state)
+{
+	struct context *c = *state;
+	const struct object *object;
+
+	if (device < 0)
+		skip();
+	map(c, PID, 0x1000);
+	c->answer = -EINPROGRESS;
+	object = resolve(c, PID);
+	assert_int_equal(c->fetched, 1);
+	for (int i = 0; i < 100; i++)
+		assert_ptr_equal(resolve(c, PID), object);
+	assert_int_equal(c->fetched, 1);
+	map(c, PID + 1, 0x1000);
+	assert_ptr_equal(resolve(c, PID + 1), object);
+	assert_int_equal(c->fetched, 2);
+	assert_int_equal(again(c, SECOND_NS, true), 2);
+}
+
 /* A copy that was closed is made again when the program runs again, however often that fails. */
 static void test_closed_copy_is_opened_again(void **state)
 {
@@ -253,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_awaits_its_copy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_waits_once_for_a_mapping, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_closed_copy_is_opened_again, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_ones_are_tried_later, set_up,

@@ -803,6 +803,16 @@ static bool is_due(const struct object_table *table, struct entry *entry)
 	return !(n & (n - 1));
 }
 
+/* Returns whether a mapping of an entry waits to be resolved again, so that it need not be tried
+ * now: a program may map such a file thousands of times a second. */
+static bool is_pending(const struct object_table *table, const struct entry *entry, pid_t pid,
+		       const struct object_mapping *m)
+{
+	return !(entry->object.elf && elf_file_is_open(entry->object.elf)) &&
+	       object_pending_is_due(pending_error(entry)) &&
+	       object_pending_has(&table->pending, pid, m);
+}
+
 static int open_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 		     struct object_open_file *ret_file)
 {
@@ -939,7 +949,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 			return resolve_jit(table, pid, ret_entry);
 		entry = inode ? inode->entry : NULL;
 	}
-	if (entry && !is_due(table, entry)) {
+	if (entry && (is_pending(table, entry, pid, m) || !is_due(table, entry))) {
 		*ret_entry = entry;
 		return 0;
 	}

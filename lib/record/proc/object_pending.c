@@ -8,7 +8,8 @@
 
 #include "proc/proc_fs.h"
 
-static bool has(const struct object_pending *pending, pid_t pid, const struct object_mapping *m)
+bool object_pending_has(const struct object_pending *pending, pid_t pid,
+			const struct object_mapping *m)
 {
 	for (size_t i = pending->first; i < pending->all.count; i++) {
 		const struct pending_mapping *p = &pending->all.items[i];
@@ -63,7 +64,7 @@ void object_pending_add(struct object_pending *pending, const char *proc_root, p
 		.pid = pid, .mapping = *m, .object = object, .has_failed = !is_waiting(err)};
 	uint8_t *build_id = NULL;
 
-	if (pid == pending->full || has(pending, pid, m))
+	if (pid == pending->full || object_pending_has(pending, pid, m))
 		return;
 	one.user = user_of(proc_root, pid);
 	if (!has_room(pending, one.user)) {

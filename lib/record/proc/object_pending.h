@@ -34,6 +34,10 @@ struct object_pending { /* zeroed is empty */
 /* Returns whether a file that could not be read for this reason is resolved again later. */
 bool object_pending_is_due(int err);
 
+/* Returns whether a process's mapping is in the list. */
+bool object_pending_has(const struct object_pending *pending, pid_t pid,
+			const struct object_mapping *m);
+
 /* Adds a copy of a mapping of a process below `proc_root`, which could not be read because of
  * `err`, and was resolved to `object`, unless it is there already. Without room or memory it does
  * nothing. */
