@@ -26,6 +26,8 @@ __asm__(".pushsection .text\n"
 	"call *8(%r12,%rax,8)\nto_table: ret; int3\n"
 	"call getpid@PLT\nto_import: ret; int3\n"
 	"call *getpid@GOTPCREL(%rip)\nto_linked: ret; int3\n"
+	"call *constant(%rip)\nto_constant: ret; int3\n"
+	"call *variable(%rip)\nto_variable: ret; int3\n"
 	"call tail_import\nto_tail_import: ret; int3\n"
 	"call dispatch\nto_dispatch: ret; int3\n"
 	"call switcher\nto_switch: ret; int3\n"
@@ -53,8 +55,11 @@ __asm__(".pushsection .text\n"
 	"endless: .zero 20000, 0x90; ret\n"
 	"middle: sub $8, %rsp; call plain\nin_middle: add $8, %rsp; ret\n"
 	"trap: ud2\nbehind_trap: nop; hlt\nbehind_hlt: nop; ret\n"
-	".popsection\n");
+	".popsection\n"
+	".pushsection .data.rel.ro, \"aw\"\nconstant: .quad plain\n.popsection\n"
+	".pushsection .data\nvariable: .quad plain\n.popsection\n");
 /* clang-format on */
+extern const char to_constant[], to_variable[];
 extern const char to_plain[], to_branchy[], to_tail[], to_pointer[], to_table[], to_import[],
 	to_linked[], to_tail_import[], to_dispatch[], to_switch[], to_thunk[], to_long[],
 	to_middle[], to_trap[], no_call[], ambiguous[], plain[], plain_in[], behind_plain[],
@@ -172,6 +177,10 @@ static void calls_in_doubt(void **state)
 	assert_int_equal(doubted_step(to_linked, libc_code()), CALLFLOW_STEP_CONFIRMED);
 	assert_int_equal(doubted_step(to_linked, plain), CALLFLOW_STEP_WRONG);
 	assert_int_equal(step(to_linked, plain), CALLFLOW_STEP_PROBABLE);
+	/* a word that the program cannot change holds what its relocation says */
+	assert_int_equal(doubted_step(to_constant, plain_in), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(doubted_step(to_constant, tail_2), CALLFLOW_STEP_WRONG);
+	assert_int_equal(doubted_step(to_variable, plain_in), CALLFLOW_STEP_WRONG);
 }
 
 static void indirect_jumps(void **state)

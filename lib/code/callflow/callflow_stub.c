@@ -22,6 +22,8 @@
 #include <gelf.h>
 #include <libelf.h>
 
+#include "arch/target.h"
+
 #define MAX_CODE	16 /* bytes that are read for an instruction */
 #define MAX_RELOCATIONS (1 << 20)
 #define MAX_DYNAMIC	4096 /* limit of the entries of the dynamic section */
@@ -48,19 +50,17 @@ static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret
 }
 
 /* Searches one section for the relocation of `slot`. Returns 1: the relocation names a symbol; 0:
- * it names none; -1: it was not found. */
+ * it names none, and *ret_rela is the relocation; -1: it was not found. */
 static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot,
-			 GElf_Sym *ret_symbol)
+			 GElf_Rela *ret_rela, GElf_Sym *ret_symbol)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Rela) : 0;
 
 	for (size_t i = 0; i < n && i < MAX_RELOCATIONS; i++) {
-		GElf_Rela rela;
-
-		if (!gelf_getrela(data, (int)i, &rela) || rela.r_offset != slot)
+		if (!gelf_getrela(data, (int)i, ret_rela) || ret_rela->r_offset != slot)
 			continue;
-		return find_symbol(elf, header->sh_link, GELF_R_SYM(rela.r_info), ret_symbol);
+		return find_symbol(elf, header->sh_link, GELF_R_SYM(ret_rela->r_info), ret_symbol);
 	}
 	return -1;
 }
@@ -78,8 +78,9 @@ static bool word_of(const struct callflow_location *location, const struct flow_
 	return true;
 }
 
-/* Gives the symbol of the relocation that fills a word. Returns as relocation_in(). */
-static bool symbol_of(const struct callflow_location *location, uint64_t word, GElf_Sym *ret_symbol)
+/* Finds the relocation that fills a word. Returns as relocation_in(). */
+static int find_relocation(const struct callflow_location *location, uint64_t word,
+			   GElf_Rela *ret_rela, GElf_Sym *ret_symbol)
 {
 	Elf *elf = elf_file_libelf(location->object->elf);
 	Elf_Scn *scn = NULL;
@@ -90,9 +91,37 @@ static bool symbol_of(const struct callflow_location *location, uint64_t word, G
 
 		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA &&
 		    header.sh_flags & SHF_ALLOC)
-			found = relocation_in(elf, scn, &header, word, ret_symbol);
+			found = relocation_in(elf, scn, &header, word, ret_rela, ret_symbol);
 	}
-	return found == 1;
+	return found;
+}
+
+/* Gives the symbol of the relocation that fills a word. Returns false if it names none. */
+static bool symbol_of(const struct callflow_location *location, uint64_t word, GElf_Sym *ret_symbol)
+{
+	GElf_Rela rela;
+
+	return find_relocation(location, word, &rela, ret_symbol) == 1;
+}
+
+/* Returns the vaddr in the same file that a word always holds: the dynamic linker fills it, and
+ * then write-protects it. 0: it may hold others. */
+static uint64_t constant_of(const struct callflow_location *location, uint64_t word)
+{
+	const struct elf_file *elf = location->object->elf;
+	const Elf64_Phdr *headers;
+	GElf_Rela rela;
+	GElf_Sym symbol;
+	size_t n;
+
+	headers = elf_file_program_headers(elf, &n);
+	while (n &&
+	       (headers->p_type != PT_GNU_RELRO || word - headers->p_vaddr >= headers->p_memsz))
+		headers++, n--;
+	if (!n || find_relocation(location, word, &rela, &symbol) != 0 ||
+	    target_relocation((uint32_t)GELF_R_TYPE(rela.r_info)) != TARGET_RELOCATION_RELATIVE)
+		return 0;
+	return (uint64_t)rela.r_addend;
 }
 
 /* Returns whether a word is GOT[2], which has the address of the dynamic linker's resolver. */
@@ -168,10 +197,14 @@ bool callflow_stub_is_linked_call(const struct insn_decoder *decoder,
 	uint64_t word;
 
 	if (!callflow_decode_at(decoder, location, &call) || call.kind != FLOW_CALL ||
-	    !word_of(location, &call, &word) || !symbol_of(location, word, &symbol))
+	    !word_of(location, &call, &word))
 		return false;
-	*ret_target = symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
-	return true;
+	if (symbol_of(location, word, &symbol)) {
+		*ret_target = symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
+		return true;
+	}
+	*ret_target = constant_of(location, word);
+	return *ret_target;
 }
 
 /* --- shapes ---------------------------------------------------------------------------------- */

@@ -45,7 +45,8 @@ uint64_t callflow_stub_unbound_target(const struct insn_decoder *decoder,
 				      const struct callflow_location *location);
 
 /* Returns whether the instruction at a location calls a function through a word of the linkage
- * table, as compilers do with -fno-plt. Gives the vaddr of the function, unless another file
+ * table, as compilers do with -fno-plt, or through another word that the dynamic linker fills and
+ * write-protects. Gives the vaddr of the function, unless another file
  * interposes it; 0: it is in another file. Reads the file's relocations. */
 bool callflow_stub_is_linked_call(const struct insn_decoder *decoder,
 				  const struct callflow_location *location, uint64_t *ret_target);
