@@ -26,6 +26,7 @@
 #define ARCH_VOLATILE_REGS  0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
 #define ARCH_KEPT_TWO_REGS  0x0c00u /* r10, r11 */
 #define ARCH_RESULT_REG	    X86_64_REG_RAX
+#define ARCH_LANDING_REGS   0, 1 /* rax, rdx */
 
 /* The processor's own numbers in instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
  */

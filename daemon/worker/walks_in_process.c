@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "unwind/eh_return.h"
+
 struct here {
 	struct walks walks;
 	struct dwarf_walk *walk;
@@ -103,6 +105,13 @@ static bool is_inside(const struct here *h, const struct object *object, uint64_
 	       dwarf_walk_function(h->walk, object, offset + 1, &start, &end) && start <= offset;
 }
 
+/* Returns whether a step goes out of code that may have overwritten its return address. */
+static bool is_thrower(const struct walks_step *step)
+{
+	return step->callee->kind == OBJECT_ELF && step->callee->elf &&
+	       eh_return_is_at(step->callee->elf, step->callee_offset);
+}
+
 /* Checks the first step only, because the caller measures the CPU time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
@@ -125,7 +134,8 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 	catch_up(h, step->caller, step->caller_offset);
 	pair.callee = code_at(h, step->callee, step->callee_offset);
 	pair.caller = code_at(h, step->caller, step->caller_offset);
-	pair.is_doubted = step->is_doubted && !is_inside(h, step->caller, step->caller_offset);
+	pair.is_doubted = (step->is_doubted && !is_inside(h, step->caller, step->caller_offset)) ||
+			  is_thrower(step);
 	ret_verdict->step = callflow_step_check(h->reach, &pair);
 	return 1;
 }

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "unwind/eh_return.h"
 #include "unwind/recipe.h"
 #include "unwind/stack_start.h"
 #include "unwind/stack_switch.h"
@@ -65,6 +66,32 @@ __asm__(".text\n"
 	"in_frame: pop %rdi\npop %rbp\nbehind_frame_end: nop\njmp does_not\nafter_frame: nop\n"
 	".fill 160, 1, 0xc3\n");
 
+/* A function that throws exceptions, as libgcc's: it finds a landing pad, or returns; else it
+ * writes the slots of its caller's registers, and loads them. Then one like it that only returns.
+ */
+/* clang-format off */
+#define THROWER_FRAME                                                                              \
+	".cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6,-16\nmov %rsp,%rbp\n"     \
+	".cfi_def_cfa_register 6\npush %r15\npush %r14\npush %r13\npush %r12\npush %rbx\n"          \
+	".cfi_offset 15,-24\n.cfi_offset 14,-32\n.cfi_offset 13,-40\n.cfi_offset 12,-48\n"          \
+	".cfi_offset 3,-56\npush %rdx\npush %rax\n"
+#define LANDING_REGS ".cfi_offset 1,-64\n.cfi_offset 0,-72\n"
+#define RETURNS                                                                                    \
+	"lea -8(%rbp),%rsp\npop %r15\npop %rbp\n.cfi_remember_state\n.cfi_def_cfa 7,8\nret\n"      \
+	".cfi_restore_state\n"
+__asm__(".text\n.balign 16\n"
+	"thrower: " THROWER_FRAME LANDING_REGS "call does_not\nin_thrower: jne 1f\n" RETURNS
+	"1: call does_not\nin_phase_2: call does_not\nin_install: nop\ncall does_not\n"
+	"in_hook: mov 8(%rbp),%rcx\nmov (%rbp),%rbp\n.cfi_remember_state\n.cfi_restore 6\n"
+	".cfi_def_cfa 2,8\nthrown: mov %rcx,%rsp\n.cfi_def_cfa_register 7\npop %rcx\njmp *%rcx\n"
+	".cfi_restore_state\ncall does_not\nbehind_throw: jmp 1b\n.cfi_endproc\n"
+	"no_thrower: " THROWER_FRAME "call does_not\nin_no_thrower: call does_not\n"
+	"mov 8(%rbp),%rcx\nmov (%rbp),%rbp\n.cfi_restore 6\n.cfi_def_cfa 2,8\nhlt\n.cfi_endproc\n"
+	".fill 160, 1, 0xc3\n");
+/* clang-format on */
+
+extern const char in_thrower[], in_phase_2[], in_install[], in_hook[], thrown[], behind_throw[],
+	in_no_thrower[];
 extern const char behind_target[], above_target[], past_target[], behind_call_of_target[],
 	in_frame[], behind_frame_end[], after_frame[];
 extern const char with_endbr64[], gives_up[], make_stack[], does_not[], behind_call[], to_exit[],
@@ -194,6 +221,36 @@ static void test_target(void **state)
 	assert_false(stack_switch_target_precedes(c->file, offset_of(c, behind_call_of_target), 0));
 }
 
+/* From the call that writes the slots of a function that throws on, the caller's registers are not
+ * there any more, as a table says and a rule that is made without one. */
+static void test_registers_overwritten(void **state)
+{
+	const struct context *c = *state;
+	const struct {
+		const char *behind;
+		bool is_lost;
+	} calls[] = {
+		{in_thrower, false}, {in_phase_2, false},   {in_install, true},
+		{in_hook, true},     {behind_throw, false}, {in_no_thrower, false},
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		const uint64_t offset = offset_of(c, calls[i].behind) - 1;
+		const struct stackd_rule *rule = recipe_lookup(c->table, offset);
+
+		assert_int_equal(eh_return_is_at(c->file, offset), calls[i].is_lost);
+		assert_int_equal(rule->cfa, STACKD_CFA_REG);
+		assert_int_equal(rule->reg, STACKD_REG_FP);
+		assert_int_equal(rule->cfa_offset, 16);
+		assert_int_equal(rule->saved_via_reg,
+				 calls[i].is_lost ? (1 << STACKD_SAVED_COUNT) - 1 : 0);
+		if (calls[i].is_lost) /* a register with no known value in a frame that has called
+				       */
+			assert_false(ARCH_PRESERVED_REGS >> STACKD_SAVED_REG(rule) & 1);
+	}
+	assert_int_equal(recipe_lookup(c->table, offset_of(c, thrown))->reg, 2);
+}
+
 static void test_frame(void **state)
 {
 	const struct context *c = *state;
@@ -213,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_the_jump_before),
 		cmocka_unit_test(test_changes_of_the_stack),
 		cmocka_unit_test(test_target),
+		cmocka_unit_test(test_registers_overwritten),
 		cmocka_unit_test(test_frame),
 	};
 

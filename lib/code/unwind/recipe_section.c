@@ -18,9 +18,11 @@
 #include "base/vec.h"
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
+#include "unwind/eh_return.h"
 #include "unwind/epilogue.h"
 #include "unwind/fixed_rule.h"
 #include "unwind/recipe_analysis.h"
+#include "unwind/recipe_layer.h"
 #include "unwind/recipe_runtime.h"
 #include "unwind/recipe_table.h"
 #include "unwind/stack_switch.h"
@@ -45,6 +47,7 @@ struct compiler {
 	const struct cfi_cie *last_cie; /* the last one that find_cie() found */
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
+	struct recipe_rows thrown;	/* of functions that throw, for all sections */
 	struct cfi_machine machine;
 	struct stack_start_bytes starts; /* of functions */
 	bool has_jumps;	    /* a function jumps to code that runs in its frame (jump_frame.h) */
@@ -138,11 +141,45 @@ static int row_rule(struct compiler *c)
 	return STACKD_RULE_DAEMON;
 }
 
+/* The last row of a function that throws exceptions (eh_return.h). */
+struct thrower {
+	uint32_t offset; /* of its first row; 0: none was met */
+	struct cfi_state state;
+};
+
+/* If the machine's row, at an offset, is where such a function has loaded all registers, adds the
+ * rule `last` without the registers to c->thrown. 0, or -ENOMEM. */
+static int note_thrower(struct compiler *c, uint32_t offset, struct thrower *thrower, int last)
+{
+	const struct cfi_state *state = &c->machine.state;
+	struct stackd_rule rule;
+	uint64_t at = 0;
+	size_t count;
+	int number, err;
+
+	if (!c->file || !eh_return_is_row(state))
+		return 0;
+	if (thrower->offset && eh_return_is_end(&thrower->state, state))
+		at = eh_return_find(c->file, thrower->offset, offset);
+	thrower->offset = thrower->offset ? thrower->offset : offset;
+	thrower->state = *state;
+	if (last <= STACKD_RULE_DAEMON || at <= c->thrown.held.offset)
+		return 0;
+	rule = recipe_rules_array(c->rules, &count)[last];
+	eh_return_lose(&rule);
+	number = recipe_rules_add(c->rules, &rule);
+	if (number < 0)
+		return number == -ENOSPC ? 0 : number;
+	err = recipe_rows_add(&c->thrown, (uint32_t)at, (uint16_t)number);
+	return err ? err : recipe_rows_add(&c->thrown, offset, STACKD_RULE_NONE);
+}
+
 /* Runs an FDE, and appends its rows to c->rows. Returns 0, -ENOSPC if there are too many rows, or
  * -ENOMEM. */
 static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct cfi_fde *fde,
 		   struct fde_range *range)
 {
+	struct thrower thrower = {.offset = 0};
 	uint64_t start, end;
 	int last = -1;
 
@@ -154,6 +191,8 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 		int rule = row_rule(c);
 
 		c->stats->cfi_rows++;
+		if (note_thrower(c, offset, &thrower, last))
+			return -ENOMEM;
 		if (rule == last)
 			continue;
 		if (rule < 0)
@@ -425,9 +464,9 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
-/* Merges the rules of the other sources (epilogues, a runtime's table, starts of stacks, analysed
- * code, loads of the stack pointer), and cuts the rows into chunks. */
-static int finish(const struct compiler *c, const struct recipe_others *others,
+/* Merges the rules of the other sources (functions that throw, epilogues, a runtime's table, starts
+ * of stacks, analysed code, loads of the stack pointer), and cuts the rows into chunks. */
+static int finish(struct compiler *c, const struct recipe_others *others,
 		  struct recipe_table *table, struct recipe_rows *rows)
 {
 	bool is_long = false;
@@ -437,6 +476,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 	bool has_rest = others->file && !is_long;
 
 	table->stats.is_partial = is_long;
+	if (!err && !recipe_rows_is_empty(&c->thrown))
+		err = recipe_layer_above(table, rows, &c->thrown, PROVENANCE_ANALYSED);
 	if (!err && others->file)
 		err = epilogue_lay(others->file, table, rows);
 	if (!err && has_rest)
@@ -472,6 +513,8 @@ static int compile(const struct recipe_others *others, const struct cfi_section 
 	if (!err)
 		err = finish(c, others, table, &rows);
 	recipe_rows_free(&rows);
+	if (c)
+		recipe_rows_free(&c->thrown);
 	free(c);
 	if (err)
 		recipe_table_free(table);
