@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/int_map.h"
 #include "callflow/callflow_step.h"
+#include "daemon/recorder/noreturn_check.h"
 
 #define MOST_ASKED 32 /* steps that are checked at a time, if a worker does it */
 
@@ -38,6 +39,7 @@ struct caller_check {
 	struct int_map pairs;	/* key: key_of(); value: enum callflow_step */
 	struct int_map doubted; /* steps whose verdict may change; key: key_of(); value: the tick of
 				 * the check << 2 | enum doubt */
+	struct noreturn_check noreturn;
 	struct int_map bare_objects; /* keys: numbers of the OBJECT_JIT objects whose code was seen
 				      * to keep no frame pointers */
 	uint32_t ticks;
@@ -66,6 +68,8 @@ int caller_check_new(const struct caller_check_options *options, struct caller_c
 		c->with.clock = thread_clock;
 	c->credit_ns = CALLER_CHECK_SAVED_NS;
 	c->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
+	c->noreturn.objects = options->objects;
+	c->noreturn.locations = options->locations;
 	*ret_check = c;
 	return 0;
 }
@@ -77,6 +81,7 @@ void caller_check_free(struct caller_check *c)
 	int_map_fini(&c->pairs);
 	int_map_fini(&c->doubted);
 	int_map_fini(&c->bare_objects);
+	noreturn_check_fini(&c->noreturn);
 	free(c);
 }
 
@@ -84,6 +89,7 @@ void caller_check_begin_anew(struct caller_check *c)
 {
 	int_map_fini(&c->pairs);
 	int_map_fini(&c->doubted);
+	noreturn_check_fini(&c->noreturn);
 }
 
 void caller_check_recheck_kept(struct caller_check *c)
@@ -579,6 +585,47 @@ static struct step step_out_of(const struct caller_check *c, const struct path *
 	};
 }
 
+/* --- functions that never return ------------------------------------------------------------- */
+
+/* Gives whether the function of a callee never returns, where noreturn_check_step() asks for it.
+ * 0 or -ENOMEM. */
+static int ask_noreturn(struct caller_check *c, uint32_t callee, enum noreturn_step *ret_step)
+{
+	struct walks_verdict answer;
+
+	*ret_step = NORETURN_STEP_PROVEN;
+	if (!caller_check_ask(c, callee, WALKS_NORETURN, &answer))
+		return 0;
+	if (answer.is_noreturn)
+		*ret_step = NORETURN_STEP_DOUBTED;
+	return noreturn_check_answer(&c->noreturn, callee, answer.is_noreturn);
+}
+
+/* Cuts the path before a step by unwind information out of a function that never returns, if the
+ * caller calls another one. 0 or -ENOMEM. */
+static int check_noreturn(struct caller_check *c, const struct step *step, struct path *path)
+{
+	const struct location *callee = location_at(c->with.locations, step->callee);
+	enum noreturn_step kind;
+	uint32_t verdict;
+	int err;
+
+	if (callee->provenance != PROVENANCE_CFI ||
+	    !location_at(c->with.locations, step->caller)->is_return)
+		return 0;
+	err = noreturn_check_step(&c->noreturn, step->caller, step->callee, &kind);
+	if (!err && kind == NORETURN_STEP_ASK)
+		err = ask_noreturn(c, step->callee, &kind);
+	if (err || kind == NORETURN_STEP_PROVEN)
+		return err;
+	err = find_verdict(c, step, &verdict);
+	if (!err && verdict == CALLFLOW_STEP_WRONG) {
+		path->is_weak = true;
+		cut(path, step->at, verdict);
+	}
+	return err;
+}
+
 /* Checks the step out of frame `at` of a path, or adds it to those to check. 0 or -ENOMEM. */
 static int check_frame(struct caller_check *c, struct path *path, size_t at,
 		       enum stackd_end_reason reason, bool is_kernels)
@@ -587,8 +634,10 @@ static int check_frame(struct caller_check *c, struct path *path, size_t at,
 	bool is_open = false;
 	int err = 0;
 
-	if (cut_at_put(c, path, at) || !is_to_be_checked(c, &step))
+	if (cut_at_put(c, path, at))
 		return 0;
+	if (!is_to_be_checked(c, &step))
+		return check_noreturn(c, &step, path);
 	path->is_weak = true;
 	if (is_in_doubt(c, step.caller))
 		err = weigh_doubt(c, path, &step, reason, &is_open);

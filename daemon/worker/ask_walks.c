@@ -376,13 +376,15 @@ static bool get_verdict(struct buf_reader *reply, struct walks_verdict *ret_verd
 	struct walk_wire_verdict wire;
 
 	if (!BUF_GET(reply, wire) || wire.step >= CALLFLOW_STEP_COUNT ||
-	    wire.frame > RUNTIME_CODE_BARE || wire.root >= CALLFLOW_ROOT_COUNT || wire.switches > 1)
+	    wire.frame > RUNTIME_CODE_BARE || wire.root >= CALLFLOW_ROOT_COUNT ||
+	    wire.switches > 1 || wire.is_noreturn > 1)
 		return false;
 	*ret_verdict = (struct walks_verdict){
 		.step = (enum callflow_step)wire.step,
 		.frame = (enum runtime_code_frame)wire.frame,
 		.root = (enum callflow_root)wire.root,
 		.switches = wire.switches,
+		.is_noreturn = wire.is_noreturn,
 	};
 	return true;
 }

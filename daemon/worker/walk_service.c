@@ -319,6 +319,7 @@ static int check_step(struct walk_service *w, const struct walk_wire_step *wire,
 		.frame = (uint32_t)verdict.frame,
 		.root = (uint32_t)verdict.root,
 		.switches = verdict.switches,
+		.is_noreturn = verdict.is_noreturn,
 	};
 	return 0;
 }

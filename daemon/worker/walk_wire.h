@@ -59,10 +59,11 @@ struct walk_wire_step {
 };
 
 struct walk_wire_verdict {
-	uint32_t step;	   /* enum callflow_step */
-	uint32_t frame;	   /* enum runtime_code_frame, if may_be_bare */
-	uint32_t root;	   /* enum callflow_root */
-	uint32_t switches; /* 0 or 1 */
+	uint32_t step;	      /* enum callflow_step */
+	uint32_t frame;	      /* enum runtime_code_frame, if may_be_bare */
+	uint32_t root;	      /* enum callflow_root */
+	uint16_t switches;    /* 0 or 1 */
+	uint16_t is_noreturn; /* 0 or 1 */
 };
 
 /* WIRE_ASK_CODE: executable memory around an address of a process. */

@@ -21,12 +21,13 @@ enum walks_question {
 	WALKS_CALLS,	/* does the caller call the callee? */
 	WALKS_ROOT,	/* what says the caller's code about a stack's begin there? */
 	WALKS_SWITCHES, /* does the caller change stacks before its call, or a leaf before it? */
+	WALKS_NORETURN, /* does the caller never return? (callflow_noreturn.h) */
 	WALKS_QUESTIONS,
 };
 
 /* A step of a walk from a callee to its caller; each is an object and an offset in it. `is_entry`:
  * the caller begins the thread's stack. `may_be_bare`: the step followed a frame pointer out of JIT
- * code, which may maintain none. `is_doubted`: as in struct callflow_step_pair. The last two
+ * code, which may maintain none. `is_doubted`: as in struct callflow_step_pair. The last three
  * questions are about the caller alone, which is the callee, too. */
 struct walks_step {
 	const struct object *caller, *callee;
@@ -40,6 +41,7 @@ struct walks_verdict {
 	enum runtime_code_frame frame; /* valid if may_be_bare */
 	enum callflow_root root;       /* WALKS_ROOT */
 	bool switches;		       /* WALKS_SWITCHES */
+	bool is_noreturn;	       /* WALKS_NORETURN */
 	bool is_unanswered; /* the worker has failed, or was not asked: nothing is known */
 };
 

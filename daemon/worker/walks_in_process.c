@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "callflow/callflow_noreturn.h"
 #include "unwind/eh_return.h"
 
 struct here {
@@ -86,6 +87,10 @@ static void ask_caller(const struct here *h, const struct walks_step *step,
 
 	if (caller->kind != OBJECT_ELF || !caller->elf)
 		return;
+	if (step->question == WALKS_NORETURN) {
+		ret_verdict->is_noreturn = callflow_noreturn_is(caller->elf, step->caller_offset);
+		return;
+	}
 	if (!dwarf_walk_function(h->walk, caller, step->caller_offset, &start, &end))
 		start = end = 0;
 	if (step->question == WALKS_SWITCHES)

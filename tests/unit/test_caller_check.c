@@ -25,8 +25,16 @@ __asm__(".pushsection .text\n"
 	"any: call *%rax\nin_any: ret\n"
 	"runs_any: call any\nin_runs_any: ret\n"
 	"goes_on: .cfi_startproc\ncall *%rax\nin_goes_on: ret\n.cfi_endproc\n"
+	/* with call frame information: one that never returns, and who calls it or another one */
+	"ends: .cfi_startproc\nsub $8,%rsp\ncall leaf\nin_ends: add $8,%rsp\nret\n.cfi_endproc\n"
+	"endless: .cfi_startproc\npush %rax\n1: call leaf\nin_endless: jmp 1b\n.cfi_endproc\n"
+	"to_ends: .cfi_startproc\ncall ends\nin_to_ends: ret\n.cfi_endproc\n"
+	"to_endless: .cfi_startproc\ncall endless\nin_to_endless: ret\n.cfi_endproc\n"
+	"to_stub: .cfi_startproc\ncall stub\nin_to_stub: ret\n.cfi_endproc\n"
+	"stub: .cfi_startproc\njmp endless\n.cfi_endproc\n"
 	".popsection\n");
 /* clang-format on */
+extern const char in_ends[], in_endless[], in_to_ends[], in_to_endless[], in_to_stub[];
 extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[], in_runs_any[],
 	in_goes_on[];
 
@@ -370,6 +378,42 @@ static void steps_that_are_not_checked(void **state)
 	assert_false(f.path.is_weak);
 }
 
+static uint32_t ruled(const char *label)
+{
+	return location_of(label, true, PROVENANCE_CFI);
+}
+
+/* Unwind information says where a function that never returns has its return address, and nothing
+ * that a call has put it there: its caller must call it. One that returns goes on there. */
+static void function_that_never_returns(void **state)
+{
+	const uint32_t callers[] = {ruled(in_to_ends), ruled(in_to_endless), ruled(in_to_stub),
+				    ruled(in_goes_on)};
+	const uint32_t ends = ruled(in_ends), endless = ruled(in_endless);
+	uint32_t frames[8];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const uint32_t path[] = {f.outer, callers[i], ends, f.leaf_2};
+		const uint32_t other[] = {f.outer, callers[i], endless, f.leaf_2};
+
+		assert_int_equal(take(0, path, 4, frames), 4);
+		for (int turn = 0; turn < 2; turn++) {
+			assert_int_equal(take(0, other, 4, frames), i ? 4 : 2);
+			if (f.path.cut)
+				assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
+		}
+		/* the thread's next walk keeps the frames */
+		assert_int_equal(take(3, &f.leaf_2, 1, frames), i ? 4 : 2);
+	}
+	assert_int_equal(caller_check_counts(f.steps).wrong, 1);
+	/* to_stub's, and two of leaf; there is nothing to check where to_endless calls endless */
+	assert_int_equal(caller_check_counts(f.steps).confirmed, 3);
+	assert_int_equal(caller_check_counts(f.steps).probable, 1);
+	caller_check_begin_anew(f.steps);
+	assert_int_equal(take(0, (uint32_t[]){callers[0], endless, f.leaf_2}, 3, frames), 2);
+}
+
 /* A pair that there is no time for is taken as it is, and judged when it is met again. */
 static void budget_is_kept(void **state)
 {
@@ -579,6 +623,7 @@ int main(void)
 		T(call_by_address_in_doubt),
 		T(doubt_within_a_function),
 		T(steps_that_are_not_checked),
+		T(function_that_never_returns),
 		T(budget_is_kept),
 		T(guess_is_postponed),
 		T(code_written_later),

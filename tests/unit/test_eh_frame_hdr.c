@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eh_frame_hdr, and the two that read by it (cfi_single, unwind_bounds): an index of which every
- * row is known, those of real files, and indexes that lie.
+ * eh_frame_hdr, and the two that read by it (cfi_single, unwind_bounds, callflow_starts): an index
+ * of which every row is known, those of real files, and indexes that lie.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "callflow/callflow_starts.h"
 #include "cfi/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
 #include "cfi/cfi_single.h"
@@ -477,6 +479,70 @@ static void test_bounds(void **state)
 	elf_file_free(file);
 }
 
+/* Behind the last one is code without call frame information, which returns. */
+__asm__(".text\n"
+	".cfi_startproc\npush %rbx\nin_returns: nop\npop %rbx\nret\n.cfi_endproc\n"
+	".cfi_startproc\npush %rbx\nin_passes_on: nop\npop %rbx\njmp in_stays\n.cfi_endproc\n"
+	".cfi_startproc\npush %rbx\nin_stays: jmp in_stays\n.cfi_endproc\npop %rbx\nret\n");
+extern const char in_returns[], in_passes_on[], in_stays[];
+
+static uint64_t vaddr_of(const char *label)
+{
+	Dl_info info;
+
+	assert_int_not_equal(dladdr(label, &info), 0);
+	return (uint64_t)(uintptr_t)label - (uint64_t)(uintptr_t)info.dli_fbase;
+}
+
+/* The beginnings of functions, without waiting: in a table of which every row is known, and in this
+ * program's. */
+static void test_starts(void **state)
+{
+	struct made m = make();
+	struct elf_file *file = open_made(&m, sizeof(m));
+	struct callflow_starts starts = {.is_none = false};
+	struct eh_frame_hdr_row row;
+	struct eh_frame_hdr *hdr;
+	uint64_t start;
+	size_t i;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < ROWS; i++) {
+		for (uint64_t at = START_OF(i); at < START_OF(i + 1); at += STEP - 1) {
+			assert_int_equal(callflow_starts_find(&starts, file, at, &start), 0);
+			assert_true(start == START_OF(i));
+		}
+	}
+	assert_int_equal(callflow_starts_find(&starts, file, START_OF(0) - 1, &start), -ENODATA);
+	assert_int_equal(callflow_starts_find(&starts, file, START_OF(0), &start), 0);
+	assert_false(callflow_starts_may_return(&starts, file, START_OF(0)));
+	callflow_starts_fini(&starts);
+	elf_file_free(file);
+
+	m.index.count = CALLFLOW_STARTS_MAX_ROWS + 1;
+	file = open_made(&m, sizeof(m));
+	assert_int_equal(callflow_starts_find(&starts, file, START_OF(0), &start), -ENODATA);
+	callflow_starts_fini(&starts);
+	elf_file_free(file);
+
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_file_open(fd, &file), 0);
+	close(fd);
+	assert_int_equal(eh_frame_hdr_new(file, &hdr), 0);
+	assert_int_equal(eh_frame_hdr_load(hdr), 0); /* now the table is in memory */
+	for (i = 0; eh_frame_hdr_row(hdr, i, &row); i++) {
+		assert_int_equal(callflow_starts_find(&starts, file, row.start, &start), 0);
+		assert_true(start == row.start);
+	}
+	assert_true(callflow_starts_may_return(&starts, file, vaddr_of(in_returns)));
+	assert_true(callflow_starts_may_return(&starts, file, vaddr_of(in_passes_on)));
+	assert_false(callflow_starts_may_return(&starts, file, vaddr_of(in_stays)));
+	eh_frame_hdr_free(hdr);
+	callflow_starts_fini(&starts);
+	elf_file_free(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_forged_entries),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,7 @@ static enum cfi_refusal read_augmentation(const char *letters, struct cfi_reader
 			break;
 		case 'L': /* how FDEs encode the pointer to exception tables */
 			cfi_reader_u8(data);
+			cie->has_handlers = true;
 			break;
 		case 'S':
 			cie->is_signal_frame = true;

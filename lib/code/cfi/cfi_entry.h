@@ -28,6 +28,7 @@ struct cfi_cie {
 	uint8_t pointer_encoding; /* DW_EH_PE_* of the addresses in its FDEs */
 	bool has_augmentation_data;
 	bool is_signal_frame;
+	bool has_handlers;	  /* its FDEs may have exception tables */
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else its FDEs cannot be read */
 	enum cfi_refusal rows;	  /* CFI_ACCEPTED; else why its instructions (and so the rows of
 				   * its FDEs) are refused */

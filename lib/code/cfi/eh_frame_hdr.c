@@ -29,6 +29,8 @@ struct header {
 	uint32_t count;
 };
 
+_Static_assert(sizeof(struct header) == EH_FRAME_HDR_BYTES, "the rows follow the header");
+
 struct row {
 	int32_t start, entry; /* both are relative to the header's vaddr */
 };
@@ -45,6 +47,18 @@ static bool header_is_usual(const struct header *h)
 {
 	return h->version == 1 && h->eh_frame_encoding == PCREL_SDATA4 &&
 	       h->count_encoding == UDATA4 && h->table_encoding == DATAREL_SDATA4;
+}
+
+int eh_frame_hdr_read_now(const struct elf_file *file, uint64_t offset, uint32_t *ret_count)
+{
+	struct header h;
+
+	if (!elf_file_read_now(file, offset, &h, sizeof(h)))
+		return -EAGAIN;
+	if (!header_is_usual(&h) || !h.count)
+		return -ENODATA;
+	*ret_count = h.count;
+	return 0;
 }
 
 /* Finds the table, without reading its rows. Returns false if there is no usable table. */
@@ -144,19 +158,37 @@ size_t eh_frame_hdr_rank(const struct eh_frame_hdr *hdr, uint64_t vaddr)
 	return low;
 }
 
+struct entry {
+	uint32_t length, cie;
+	int32_t start;
+	uint32_t bytes;
+};
+
+static uint32_t bytes_of(const struct entry *e, uint64_t entry, uint64_t start)
+{
+	if (e->length < 12 || entry + 8 + (uint64_t)(int64_t)e->start != start)
+		return 0;
+	return start + e->bytes > start ? e->bytes : 0;
+}
+
 uint32_t eh_frame_hdr_code_bytes(const struct eh_frame_hdr *hdr, const struct eh_frame_hdr_row *row)
 {
-	struct {
-		uint32_t length, cie;
-		int32_t start;
-		uint32_t bytes;
-	} e;
+	struct entry e;
 	uint64_t offset;
 
 	if (!elf_file_vaddr_to_offset(hdr->file, row->entry, &offset) ||
 	    !elf_file_read_whole(hdr->file, offset, &e, sizeof(e)))
 		return 0;
-	if (e.length < 12 || row->entry + 8 + (uint64_t)(int64_t)e.start != row->start)
-		return 0;
-	return row->start + e.bytes > row->start ? e.bytes : 0;
+	return bytes_of(&e, row->entry, row->start);
+}
+
+int eh_frame_hdr_entry_now(const struct elf_file *file, uint64_t offset, uint64_t entry,
+			   uint64_t start, uint32_t *ret_bytes)
+{
+	struct entry e;
+
+	if (!elf_file_read_now(file, offset, &e, sizeof(e)))
+		return -EAGAIN;
+	*ret_bytes = bytes_of(&e, entry, start);
+	return *ret_bytes ? 0 : -ENODATA;
 }

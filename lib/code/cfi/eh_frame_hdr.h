@@ -35,6 +35,19 @@ void eh_frame_hdr_free(struct eh_frame_hdr *hdr); /* NULL is fine */
  * has become shorter; -ENOMEM. On failure, rows are still read one by one. */
 int eh_frame_hdr_load(struct eh_frame_hdr *hdr);
 
+#define EH_FRAME_HDR_BYTES 12 /* of the header, which the rows follow, 8 bytes each */
+
+/* Reads the header of a table at a file offset without waiting, and gives the number of its rows.
+ * Returns 0; -ENODATA: it is not in the form that all linkers write, or has no rows; -EAGAIN: it is
+ * not in memory. */
+int eh_frame_hdr_read_now(const struct elf_file *file, uint64_t offset, uint32_t *ret_count);
+
+/* Gives what eh_frame_hdr_code_bytes() returns, without waiting: the bytes of code that the entry
+ * at a file offset covers, whose vaddr is `entry` and whose code begins at `start`. Returns 0;
+ * -ENODATA: none; -EAGAIN: it is not in memory. */
+int eh_frame_hdr_entry_now(const struct elf_file *file, uint64_t offset, uint64_t entry,
+			   uint64_t start, uint32_t *ret_bytes);
+
 /* Returns the number of rows. This function and the next two also accept NULL, a table without
  * rows. */
 size_t eh_frame_hdr_count(const struct eh_frame_hdr *hdr);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares the targets of calls with the beginnings of functions; see noreturn_check.h. */
+#include "daemon/recorder/noreturn_check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/call_site.h"
+
+#define NONE	    UINT32_MAX
+#define MOST_OBJECT (1u << 20) /* number of an object beyond which nothing is kept */
+
+void noreturn_check_fini(struct noreturn_check *n)
+{
+	for (size_t i = 0; i < n->starts.count; i++)
+		callflow_starts_fini(&n->starts.items[i]);
+	free(n->starts.items);
+	free(n->known.items);
+	int_map_fini(&n->functions);
+	*n = (struct noreturn_check){.objects = n->objects, .locations = n->locations};
+}
+
+static const struct object *object_of(const struct noreturn_check *n, const struct location *l)
+{
+	return object_table_at(n->objects, l->object);
+}
+
+/* Returns the number by which a file offset is kept. */
+static uint32_t offset_of(const struct elf_file *elf, uint64_t vaddr)
+{
+	uint64_t offset;
+
+	return elf_file_vaddr_to_offset(elf, vaddr, &offset) && offset && offset < NONE
+		       ? (uint32_t)offset
+		       : NONE;
+}
+
+/* --- locations ------------------------------------------------------------------------------- */
+
+/* Gives what is kept of a location; it lives until the next call. 0 or -ENOMEM. */
+static int find_known(struct noreturn_check *n, uint32_t number, struct noreturn_location **ret)
+{
+	const size_t count = number + 1u;
+
+	if (count > n->known.count) {
+		if (VEC_RESERVE(&n->known, count - n->known.count))
+			return -ENOMEM;
+		memset(&n->known.items[n->known.count], 0,
+		       (count - n->known.count) * sizeof(*n->known.items));
+		n->known.count = count;
+	}
+	*ret = &n->known.items[number];
+	return 0;
+}
+
+/* Gives the beginnings of an object's functions. 0; -ENODATA: there is no room for them; -ENOMEM.
+ */
+static int find_starts(struct noreturn_check *n, uint32_t number, struct callflow_starts **ret)
+{
+	const size_t count = number + 1u;
+
+	if (number >= MOST_OBJECT)
+		return -ENODATA;
+	if (count > n->starts.count) {
+		if (VEC_RESERVE(&n->starts, count - n->starts.count))
+			return -ENOMEM;
+		memset(&n->starts.items[n->starts.count], 0,
+		       (count - n->starts.count) * sizeof(*n->starts.items));
+		n->starts.count = count;
+	}
+	*ret = &n->starts.items[number];
+	return 0;
+}
+
+/* Gives where a location's function begins; 0: that cannot be read now. 0 or -ENOMEM. */
+static int find_function(struct noreturn_check *n, uint32_t number, uint32_t *ret_function)
+{
+	const struct location *l = location_at(n->locations, number);
+	const struct elf_file *elf = object_of(n, l)->elf;
+	struct noreturn_location *known;
+	struct callflow_starts *starts;
+	uint64_t vaddr, start;
+	int err = find_known(n, number, &known);
+
+	if (!err && !known->function) {
+		err = elf_file_offset_to_vaddr(elf, l->offset, &vaddr)
+			      ? find_starts(n, l->object, &starts)
+			      : -ENODATA;
+		if (!err)
+			err = callflow_starts_find(starts, elf, vaddr, &start);
+		if (!err)
+			known->function = offset_of(elf, start);
+		else if (err == -ENODATA)
+			known->function = NONE;
+	}
+	if (err == -ENOMEM)
+		return err;
+	*ret_function = known->function;
+	return 0;
+}
+
+/* Gives the target of the direct call before a location; 0: that cannot be read now. 0 or -ENOMEM.
+ */
+static int find_target(struct noreturn_check *n, uint32_t number, uint32_t *ret_target)
+{
+	const struct location *l = location_at(n->locations, number);
+	const struct elf_file *elf = object_of(n, l)->elf;
+	const uint64_t end = l->offset + 1;
+	uint8_t code[CALL_SITE_BYTES];
+	struct noreturn_location *known;
+	uint64_t vaddr;
+	int err = find_known(n, number, &known);
+
+	if (err)
+		return err;
+	if (!known->target && end >= sizeof(code) &&
+	    elf_file_read_now(elf, end - sizeof(code), code, sizeof(code)))
+		known->target =
+			call_site_kinds(code, sizeof(code)) & CALL_SITE_DIRECT &&
+					elf_file_offset_to_vaddr(elf, l->offset, &vaddr)
+				? offset_of(elf, call_site_target(code + sizeof(code), vaddr + 1))
+				: NONE;
+	*ret_target = known->target;
+	return 0;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static bool is_file(const struct object *object)
+{
+	return object->kind == OBJECT_ELF && object->elf && !elf_file_is_32bit(object->elf);
+}
+
+static uint64_t key_of(uint32_t object, uint32_t function)
+{
+	return (uint64_t)object << 32 | function;
+}
+
+/* Gives whether a direct call of the caller goes to the beginning of the callee's function, or
+ * cannot be read now. 0 or -ENOMEM. */
+static int is_called(struct noreturn_check *n, uint32_t caller, uint32_t callee, uint32_t function,
+		     bool *ret_is_called)
+{
+	uint32_t target;
+	int err;
+
+	*ret_is_called = false;
+	if (location_at(n->locations, caller)->object != location_at(n->locations, callee)->object)
+		return 0;
+	err = find_target(n, caller, &target);
+	*ret_is_called = target == function || !target;
+	return err;
+}
+
+/* Gives whether the callee's function seems to return, and notes it then. 0 or -ENOMEM. */
+static int may_return(struct noreturn_check *n, uint32_t callee, bool *ret_may)
+{
+	const struct location *l = location_at(n->locations, callee);
+	const struct elf_file *elf = object_of(n, l)->elf;
+	uint64_t vaddr;
+
+	*ret_may = elf_file_offset_to_vaddr(elf, l->offset, &vaddr) &&
+		   callflow_starts_may_return(&n->starts.items[l->object], elf, vaddr);
+	return *ret_may ? noreturn_check_answer(n, callee, false) : 0;
+}
+
+int noreturn_check_step(struct noreturn_check *n, uint32_t caller, uint32_t callee,
+			enum noreturn_step *ret_step)
+{
+	const struct location *from = location_at(n->locations, caller);
+	const struct location *to = location_at(n->locations, callee);
+	uint32_t function = 0, stays = 0;
+	bool is = true;
+	int err;
+
+	*ret_step = NORETURN_STEP_PROVEN;
+	if (!is_file(object_of(n, from)) || !is_file(object_of(n, to)))
+		return 0;
+	err = find_function(n, callee, &function);
+	if (err || !function || function == NONE)
+		return err;
+	stays = int_map_find(&n->functions, key_of(to->object, function));
+	if (stays)
+		err = is_called(n, caller, callee, function, &is);
+	if (!err && !is && stays == INT_MAP_NONE)
+		err = may_return(n, callee, &is);
+	if (!err && !is)
+		*ret_step = stays == INT_MAP_NONE ? NORETURN_STEP_ASK : NORETURN_STEP_DOUBTED;
+	return err;
+}
+
+int noreturn_check_answer(struct noreturn_check *n, uint32_t callee, bool is_noreturn)
+{
+	const uint32_t object = location_at(n->locations, callee)->object;
+
+	return int_map_set(&n->functions, key_of(object, n->known.items[callee].function),
+			   is_noreturn);
+}
