@@ -35,8 +35,7 @@
  *   ARCH_VOLATILE_REGS    a bit for each register that a callee may change
  *   ARCH_KEPT_TWO_REGS    the two volatile registers that a rule with STACKD_KEPT_TWO keeps
  *   ARCH_RESULT_REG       the register with the result of a function or system call
- *   ARCH_LANDING_REGS     the registers that bring values to the landing pad of an exception (the ABI's
- *                         eh_return data registers), a list
+ *   ARCH_LANDING_REGS     a list: the registers that bring values to an exception's landing pad
  *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
  *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
