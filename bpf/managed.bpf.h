@@ -638,6 +638,17 @@ static __always_inline bool is_pushing(const struct scratch *s, const struct mar
 	return false;
 }
 
+/* Notes that the thread's state leads to this activation, whose own links are not set. The cframe
+ * of the activation before is as far from its CFA (managed_find_cframe()). */
+static __always_inline void managed_note_unlinked(struct scratch *s)
+{
+	s->walk.managed = MANAGED_UNLINKED;
+	if (s->managed.cframe >= s->managed.cfa)
+		return;
+	s->managed.distance = s->managed.cfa - s->managed.cframe;
+	s->managed.distance_of = s->record.header.time_ns;
+}
+
 /* Leaves out the frames of such an activation. With cframes, what leads to the activation before is
  * set already. Otherwise nothing is proven. */
 static __always_inline int managed_skip_pushing(struct scratch *s)
@@ -834,7 +845,7 @@ __noinline int managed_frames(struct scratch *given)
 		return managed_in_transition(s);
 	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
 		if (s->managed.cframe >= s->managed.low)
-			s->walk.managed = MANAGED_UNLINKED;
+			managed_note_unlinked(s);
 		return managed_in_transition(s);
 	}
 	if ((s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||

@@ -545,7 +545,7 @@ def read_traces(path):
 
 def pass_paths(store):
     """The functions of Python in the paths of passes, as traces have them, by the tags of the paths; None where some are not
-    proven, or the path is incomplete."""
+    proven or known, or the path is incomplete."""
     export = json.loads(run(STACKCTL, "export", "--json", "--interpreter=show", "-i", store, "--metric", "region.visits").out)
     paths = {}
     for entry in export["entries"]:
@@ -556,6 +556,9 @@ def pass_paths(store):
         names = [(re.sub(r" \(\S+:\d+\)$", "", symbol["name"]).rsplit(".", 1)[-1], frame.get("file"), frame.get("line"))
                  for symbol, frame in path if symbol["kind"] == "python"]
         marked = any(symbol["name"].startswith(("[frames not", "[name lost", "[incomplete")) for symbol, _ in path)
+        # The innermost activation is without functions if a signal has interrupted it where it is entered or left, or calls.
+        last = next((i for i, (symbol, _) in enumerate(path) if symbol["name"] == EVAL), None)
+        marked |= last is not None and path[last + 1][0]["kind"] != "python"
         paths[int(entry["tag"], 16)] = None if marked else names
     return paths
 
