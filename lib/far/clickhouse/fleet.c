@@ -6,9 +6,10 @@
  * gets the sums of these pushes' samples, which the server computes; the others get the paths and
  * locations of the sums.
  * Paths are fetched generation by generation, from the leaves up, because the engine has no
- * recursion. After many generations, or if the sums need a large part of all paths, all paths are
- * fetched at once: tags are hashes, so each generation reads the whole table again. Both limits (48
- * generations, an eighth of the paths) were chosen by hand.
+ * recursion. All paths are fetched at once if the sums need a large part of them, since then each
+ * generation reads the whole table again, for tags are hashes; or once as many generations were
+ * fetched as cost about as much, since a path can have thousands. The limits (an eighth of the
+ * paths; a generation for each 4,096 paths, at least 48) were chosen by hand.
  *
  * Paths and locations are first looked for among those of the windows' days, which nearly always
  * have all of them. Only if some are missing, as after an upgrade of the tables, the other days are
@@ -28,7 +29,8 @@
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
-#define FLEET_GENERATIONS 48 /* generations that are fetched one by one */
+#define FLEET_GENERATIONS 48   /* so many generations are fetched one by one, or more */
+#define FLEET_GENERATION  4096 /* paths that cost as much to fetch as a generation of a few */
 /* if the sums need one path in so many, all paths are fetched */
 #define FLEET_PART 8
 #define FLEET_TEXT 4096 /* bytes of a label, with its NUL */
@@ -539,9 +541,9 @@ static int take_paths(struct fleet *f, const struct buf *answer, struct buf *nex
 	return err;
 }
 
-/* Sets *ret_all to whether so many paths are needed that all are to be fetched. Returns 0 or an
- * error. */
-static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
+/* Sets *ret_generations to how many generations are fetched one by one before all paths are: none
+ * if so many are needed. Returns 0 or an error. */
+static int ask_for_all(struct fleet *f, size_t needed, uint64_t *ret_generations)
 {
 	struct buf query = {0}, answer = {0};
 	struct buf_reader r;
@@ -556,7 +558,9 @@ static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 		BUF_GET(&r, count);
 		err = is_cut(f, &r);
 	}
-	*ret_all = count / FLEET_PART <= needed;
+	*ret_generations = count / FLEET_PART <= needed			  ? 0
+			   : count / FLEET_GENERATION > FLEET_GENERATIONS ? count / FLEET_GENERATION
+									  : FLEET_GENERATIONS;
 	buf_free(&answer);
 	return err;
 }
@@ -625,19 +629,15 @@ static void put_missing(const struct fleet *f, struct buf *ids)
 static int fetch_paths(struct fleet *f)
 {
 	struct buf ids = {0};
-	bool is_all = false;
+	uint64_t generations = 0;
 	int err;
 
 	put_missing(f, &ids);
 	err = ids.failed ? -ENOMEM : 0;
 	if (err == 0 && ids.len)
-		err = ask_for_all(f, ids.len / sizeof(uint64_t), &is_all);
-	for (unsigned i = 0; err == 0 && ids.len && i <= FLEET_GENERATIONS; i++) {
-		is_all = is_all || i == FLEET_GENERATIONS;
-		err = fetch_generation(f, is_all, &ids);
-		if (is_all)
-			break;
-	}
+		err = ask_for_all(f, ids.len / sizeof(uint64_t), &generations);
+	for (uint64_t i = 0; err == 0 && ids.len && i <= generations; i++)
+		err = fetch_generation(f, i == generations, &ids);
 	buf_free(&ids);
 	if (err == 0)
 		put_missing(f, &ids);
