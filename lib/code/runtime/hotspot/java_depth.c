@@ -72,7 +72,7 @@ struct flow {
 	behind_calls;		    /* where calls return to, if they do, with the states there */
 	VEC(struct change) changes; /* since the last attempt began */
 	size_t left;		    /* instructions that may be followed yet */
-	bool returns;
+	bool returns; /* it does, or jumps on with the return address on top of the stack */
 	bool is_out_of_memory;
 };
 
@@ -321,9 +321,10 @@ static bool follow(struct flow *f, size_t at)
 	s = before;
 	if (code->kind != JAVA_CODE_ADAPTER || !is_adapters(&s, &i))
 		s = after(s, &i);
+	f->returns |= i.flow == INSN_JUMP_INDIRECT && before.depth == ON_TOP;
 	if (i.flow == INSN_RETURN) {
 		f->returns = true;
-		return before.depth == ON_TOP;
+		return before.depth == ON_TOP || (!before.depth && code->kind != JAVA_CODE_METHOD);
 	}
 	if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT)
 		return follow_call(f, &i, at, s);

@@ -35,8 +35,9 @@
 #define JAVA_DEPTH_MOST_BYTES (256u << 10) /* of code */
 
 enum java_code_kind {
-	JAVA_CODE_METHOD,  /* all of it up to `stubs` is one method's */
-	JAVA_CODE_STUB,	   /* it is entered at 0 alone, and returns */
+	JAVA_CODE_METHOD, /* all of it up to `stubs` is one method's */
+	JAVA_CODE_STUB, /* it is entered at 0 alone, and returns, or jumps on as if it had not been
+			 */
 	JAVA_CODE_ADAPTER, /* see below */
 };
 
