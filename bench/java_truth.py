@@ -7,24 +7,13 @@ run with status 1. Prints the share of the samples with Java that have no gap an
 not named, the frame nearer to the leaf, and the leaf."""
 
 import argparse
-import collections
 import os
-import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(ROOT, "tests", "live"), os.path.join(ROOT, "tests")]
-sys.dont_write_bytecode = True
+from java_gaps import Gaps, paths_of
 
 import java_judge
 import java_source
-import pprof
-from harness import STACKCTL, check, record, run, scratch
-
-
-def kind_of(frame):
-    if java_judge.is_method(frame):
-        return "a method"
-    return "[jit]" if frame[0].startswith("[jit]") else frame[0][:48]
+from harness import check, record, run, scratch
 
 
 def main():
@@ -35,7 +24,7 @@ def main():
     parser.add_argument("options", nargs="*")
     given = parser.parse_args()
     text, expected, last = java_source.make(given.seed)
-    counts, gaps, java = {"named": 0, "unnamed": 0, "exact": 0}, collections.Counter(), 0
+    counts, gaps = {"named": 0, "unnamed": 0, "exact": 0}, Gaps()
     with scratch() as folder:
         source, store = (os.path.join(folder, name) for name in (java_source.CLASS + ".java", "store.db"))
         with open(source, "w", encoding="utf-8") as file:
@@ -43,18 +32,11 @@ def main():
         result = run("javac", "-d", folder, "--release", "17", source)
         check(result.status == 0, "javac", result.err)
         record(store, "-F", 1997, "--managed", "--", given.java, *given.options, "-cp", folder, java_source.CLASS, given.seconds)
-        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
-        for frames, count in pprof.read(store + ".pb"):
-            path = frames[::-1]
+        for path, count in paths_of(store):
             java_judge.judge_sample(path, expected, last, counts, count)
-            java += count * any(java_judge.is_method(f) or f[1] == "[stubs]" or f[0].startswith("[jit]") for f in path)
-            first = next((i for i, frame in enumerate(path) if java_judge.is_unnamed(frame)), None)
-            if first is not None:
-                below = kind_of(path[first + 1]) if first + 1 < len(path) else "-"
-                gaps[kind_of(path[first]), below, kind_of(path[-1])] += count
-    print("%d samples with Java, %.2f %% without gap: %s" % (java, 100 - 100 * sum(gaps.values()) / max(1, java), counts))
-    for gap, count in gaps.most_common(20):
-        print("%6d  %s" % (count, "  <  ".join(gap)))
+            gaps.add(path, count)
+    print("%d samples with Java, %.2f %% without gap: %s" % (gaps.java, gaps.without(), counts))
+    gaps.show(20)
 
 
 main()
