@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """What regions cost, and whether they are right:
-regions.py [pair|lmp|ranks|detach|seeds|conserve]... [RUNS]
+regions.py [pair|named|lmp|ranks|detach|seeds|conserve]... [RUNS]
 
   pair    an entry and exit of a region with its whole path, at depths of 10 and 100, beside an
           empty uprobe and uretprobe pair in the same run; target: 1.5 times that. Of functions
           whose instructions at these places the kernel steps, emulates, or one of both
           (region_pair.c)
+  named   a pass through a region that the program names (named_regions.c) with --annotated, with its
+          whole path, at depths of 10 and 100; target: 300 ns
   lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
           functions counted by a preloaded library (PMPI), and those that it calls counted by perf,
           with probes at their entries and returns (perf probe, perf stat)
@@ -79,6 +81,21 @@ def pair(runs, folder):
     for function in FUNCTIONS:
         for depth in ("10", "100"):
             missed |= pair_of(function, depth, runs, folder)
+    return missed
+
+
+def named(runs, folder):
+    program = folder + "/named"
+    subprocess.run(["gcc", "-O2", "-I", os.path.join(ROOT, "arch", os.uname().machine), "-o", program,
+                    os.path.join(HERE, "named_regions.c")], check=True)
+    missed = False
+    for depth in ("10", "100"):
+        command = program, depth, "1000000"
+        bare = min(output(*command) for _ in range(runs))
+        own = min(output(STACKD, "-q", "-e", "none", "-o", folder + "/store", "--annotated", "--", *command)
+                  for _ in range(runs))
+        print("named region at depth %3s: %.1f ns a pass, without stackd %.1f" % (depth, own, bare))
+        missed |= own - bare > 300
     return missed
 
 
@@ -250,7 +267,7 @@ def conserve(runs, folder):
     return most > 0.1
 
 
-MEASURES = {"pair": pair, "lmp": lmp, "ranks": ranks, "detach": detach, "seeds": seeds, "conserve": conserve}
+MEASURES = {"pair": pair, "named": named, "lmp": lmp, "ranks": ranks, "detach": detach, "seeds": seeds, "conserve": conserve}
 
 
 def main():

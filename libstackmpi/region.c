@@ -70,6 +70,17 @@ static struct stackd_calls *take(struct call *call)
 	return call->calls;
 }
 
+/* Returns whether the thread is in a call of MPI. If it is not, and there is room, what is left of
+ * regions.n_more was left together with the call of MPI that it was in. */
+static bool is_in_call(struct stackd_calls *calls, const struct call *call, uint32_t depth)
+{
+	if (inside_has(calls, call))
+		return true;
+	if (depth < STACKD_CALL_OPEN)
+		regions.n_more = 0;
+	return false;
+}
+
 void region_begin(struct call *call)
 {
 	const int err = errno;
@@ -81,7 +92,7 @@ void region_begin(struct call *call)
 	if (!calls)
 		return;
 	depth = depth_of(calls);
-	if (regions.n_more || inside_has(calls, call) || depth == STACKD_CALL_OPEN) {
+	if (is_in_call(calls, call, depth) || depth == STACKD_CALL_OPEN) {
 		regions.n_more++;
 		return;
 	}
@@ -132,7 +143,7 @@ void region_end(struct call *call)
 	if (!calls)
 		return;
 	depth = depth_of(calls);
-	if (inside_has(calls, call) || regions.n_more) {
+	if (is_in_call(calls, call, depth) || regions.n_more) {
 		regions.n_more -= regions.n_more > 0;
 		return;
 	}
