@@ -73,24 +73,37 @@ static int find_starts(struct noreturn_check *n, uint32_t number, struct callflo
 	return 0;
 }
 
+/* Gives the vaddr of the beginning of an object's function. As callflow_starts_find(). */
+static int find_start(struct noreturn_check *n, const struct location *l, uint64_t *ret_start)
+{
+	const struct elf_file *elf = object_of(n, l)->elf;
+	struct callflow_starts *starts;
+	uint64_t vaddr;
+	size_t before;
+	int err = elf_file_offset_to_vaddr(elf, l->offset, &vaddr)
+			  ? find_starts(n, l->object, &starts)
+			  : -ENODATA;
+
+	if (err || (!starts->kept.count && n->kept > NORETURN_CHECK_KEPT))
+		return err ? err : -ENODATA;
+	before = starts->kept.count;
+	err = callflow_starts_find(starts, elf, vaddr, ret_start);
+	n->kept += starts->kept.count - before;
+	return err;
+}
+
 /* Gives where a location's function begins; 0: that cannot be read now. 0 or -ENOMEM. */
 static int find_function(struct noreturn_check *n, uint32_t number, uint32_t *ret_function)
 {
 	const struct location *l = location_at(n->locations, number);
-	const struct elf_file *elf = object_of(n, l)->elf;
 	struct noreturn_location *known;
-	struct callflow_starts *starts;
-	uint64_t vaddr, start;
+	uint64_t start;
 	int err = find_known(n, number, &known);
 
 	if (!err && !known->function) {
-		err = elf_file_offset_to_vaddr(elf, l->offset, &vaddr)
-			      ? find_starts(n, l->object, &starts)
-			      : -ENODATA;
+		err = find_start(n, l, &start);
 		if (!err)
-			err = callflow_starts_find(starts, elf, vaddr, &start);
-		if (!err)
-			known->function = offset_of(elf, start);
+			known->function = offset_of(object_of(n, l)->elf, start);
 		else if (err == -ENODATA)
 			known->function = NONE;
 	}

@@ -21,6 +21,8 @@
 #include "proc/object.h"
 #include "stack/location.h"
 
+#define NORETURN_CHECK_KEPT (1u << 20) /* 4 bytes each: some 170 files as large as libLLVM */
+
 enum noreturn_step {
 	NORETURN_STEP_PROVEN,
 	NORETURN_STEP_ASK,     /* it is not known whether the callee's function returns */
@@ -38,6 +40,8 @@ struct noreturn_check {			    /* zeroed but for the first two is empty */
 	const struct location_table *locations;
 	VEC(struct noreturn_location) known; /* by location */
 	VEC(struct callflow_starts) starts;  /* by object */
+	size_t kept; /* sum of what they keep; beyond NORETURN_CHECK_KEPT, further files have
+		      * none */
 	struct int_map functions; /* by object and offset: 1: it never returns, 0: it does */
 };
 
