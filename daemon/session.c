@@ -248,7 +248,7 @@ static enum exit_status record(struct session *s)
 		status = STATUS_NO_SAMPLES;
 	if (status == STATUS_DONE || status == STATUS_NO_SAMPLES)
 		status = worse(status, regions_check(s->regions));
-	return status;
+	return s->end.is_used_up ? STATUS_AGAIN : status;
 }
 
 /* --- the run --------------------------------------------------------------------------------- */

@@ -6,12 +6,16 @@
  */
 #include "daemon/session_state.h"
 
+#include <inttypes.h>
 #include <errno.h>
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
 #include "daemon/tables/numbers.h"
+#include "daemon/worker/fault_injection.h"
+
+#define MOST_OBJECTS 65536 /* that a service keeps */
 
 void session_count(const struct session *s, struct run_counters *ret_counters)
 {
@@ -214,6 +218,21 @@ static void look_at_rules(struct session *s, const struct run_counters *counters
 		tables_begin_rules(s->tables);
 }
 
+/* Ends a service (--window) that has met so many files, of each of which it keeps some 2 KiB, so
+ * that the service manager starts it again. That happens only at a window's end, so that somebody
+ * who makes files on purpose cannot restart it again and again. */
+static void look_at_objects(struct session *s, const struct run_counters *counters)
+{
+	if (s->end.is_over || !s->options->window_ns ||
+	    counters->objects < fault_few("objects", MOST_OBJECTS))
+		return;
+	log_warning(
+		"stackd has met %" PRIu64
+		" files, which it keeps in memory: it ends, for the service manager to start it again",
+		counters->objects);
+	s->end.is_over = s->end.is_used_up = true;
+}
+
 int session_submit(struct session *s, bool end)
 {
 	int err = recorder_read_calls(
@@ -247,8 +266,10 @@ int session_submit(struct session *s, bool end)
 	workers_trim(s->workers);
 	look_at_store(s, end);
 	look_at_workers(s);
-	if (end)
+	if (end) {
 		look_at_rules(s, &counters);
+		look_at_objects(s, &counters);
+	}
 	s->recording.commit_ns = n.now_ns;
 	status_show(&s->log.status, &n, s->options->quiet);
 	if (!s->end.is_over)

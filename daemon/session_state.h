@@ -145,6 +145,7 @@ struct session {
 	struct session_log log;
 	struct {
 		bool is_over;
+		bool is_used_up;   /* the run ended because so many files were met */
 		bool has_failed;   /* the run ended because of an error */
 		bool is_signalled; /* somebody wants it to end */
 	} end;

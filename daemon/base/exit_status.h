@@ -11,6 +11,7 @@ enum exit_status {
 	STATUS_USAGE = 2,
 	STATUS_NO_SAMPLES = 3,
 	STATUS_UNSUPPORTED = 4, /* permission or kernel support is missing */
+	STATUS_AGAIN = 75,	/* a service that is to be started again (EX_TEMPFAIL) */
 };
 
 /* Returns the status for a failure with the negative errno `err`. */

@@ -119,10 +119,10 @@ def test_new_executables():
 ROOM = 512  # numbers for files
 
 
-def faulty(folder, room, script, *options):
-    """A stackd that has numbers for so many files, and records a script."""
+def faulty(folder, room, script, *options, what="files"):
+    """A stackd that has numbers for so many files, or room for so many objects, and records a script."""
     return Daemon(folder + "/s.db", "-F", 3989, *options, "--", "sh", "-c", script, stackd=faulty_stackd(),
-                  env={"STACKD_FAULT": "few:files:%x" % room}, start_new_session=True)
+                  env={"STACKD_FAULT": "few:%s:%x" % (what, room)}, start_new_session=True)
 
 
 def end(daemon):
@@ -255,6 +255,18 @@ def test_numbers_given_again():
         print(status, messages, counters)
         check(status == 0, "status", status, messages)
         check(judge_libraries(recording) > FEW, "few libraries have samples")
+
+
+@live(long=True)
+def test_many_objects():
+    """A service that has met very many files ends with a window, to be started again."""
+    with scratch() as folder:
+        build_libraries(folder)
+        script = "cd '%s'; exec ./loader 8000 %s" % (folder, " ".join("./%04d" % i for i in range(LIBRARIES)))
+        with faulty(folder, 80, script, "--window", "2s", what="objects") as daemon:
+            status, messages = end(daemon)
+        check(status == 75, "status", status, messages)
+        check("files, which it keeps in memory: it ends, for the service manager to start it again" in messages, messages)
 
 
 @live(long=True)
