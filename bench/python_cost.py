@@ -57,6 +57,15 @@ def interpreters(versions):
             yield path
 
 
+def await_start(target):
+    """Waits until a program has had 0.3 s of CPU time: until it is in its functions."""
+    ticks = 0
+    while ticks < 0.3 * os.sysconf("SC_CLK_TCK"):
+        time.sleep(0.1)
+        with open("/proc/%d/stat" % target.pid, encoding="utf-8") as file:
+            ticks = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+
+
 def stats(store):
     out = subprocess.run([BUILD + "/stackctl", "stats", "--json", "-i", store], check=True, stdout=subprocess.PIPE).stdout
     return json.loads(out)
@@ -67,7 +76,7 @@ def measure(path, kind, seconds, folder):
     stores = [os.path.join(folder, name + ".db") for name in ("with", "without")]
     target = subprocess.Popen([path, "-c", PROGRAM, kind])
     try:
-        time.sleep(0.5)
+        await_start(target)
         recorders = [subprocess.Popen([BUILD + "/stackd", "--pid", str(target.pid), "-F", "1997", "--duration", str(seconds),
                                        "-o", store, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                      for store, options in zip(stores, ([], ["--no-managed"]))]
@@ -92,7 +101,7 @@ def counted(path, kind, samples=300):
     """{"with" and "without": {column: mean of a sample}}"""
     target = subprocess.Popen([path, "-c", PROGRAM, kind])
     try:
-        time.sleep(0.5)
+        await_start(target)
         out = subprocess.run([BUILD + "/bench/cost_live", BUILD + "/gen/stackd.bpf.o", str(target.pid), str(samples)], check=True,
                              stdout=subprocess.PIPE, text=True).stdout
     finally:
