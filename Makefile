@@ -9,6 +9,10 @@ BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux
 	/usr/lib/linux-tools-*/bpftool; do ! $$b version >/dev/null 2>&1 || echo $$b; done) bpftool)
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# The processor that is built for: arch/$(ARCH)/ is all that depends on it. For another one than this machine's,
+# tests/arm64/root.sh makes a root with compilers and libraries. The port to arm64 is in the making.
+MACHINE := $(patsubst aarch64,arm64,$(shell uname -m))
+ARCH    := $(MACHINE)
 B       ?= build
 # What is generated is the same with sanitizers: B=build/san uses what is in build/gen.
 GEN      = $(if $(SAN),$(B:%/san=%),$(B))/gen
@@ -36,16 +40,27 @@ SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omi
 WINGS    = code record show far
 LIB_INC  = -Ilib $(WINGS:%=-Ilib/%)
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. $(LIB_INC) -Ibpf -I$(GEN)
-LIBS    := $(shell pkg-config --libs $(PKGS))
-LDLIBS  += $(LIBS) -lpfm -liberty -lZydis -ldl -lpthread -lm
+# The names that compilers give processors; the decoder of instructions that arch/$(ARCH)/ uses.
+TRIPLE_arm64   = aarch64-linux-gnu
+BPF_ARCH       = $(patsubst x86_64,x86,$(ARCH))
+DECODER_x86_64 = -lZydis
+ifneq ($(ARCH),$(MACHINE))
+TRIPLE        := $(TRIPLE_$(ARCH))
+CC             = $(TRIPLE)-gcc
+CXX            = $(TRIPLE)-g++
+AR             = $(TRIPLE)-ar
+PKG_CONFIG    := PKG_CONFIG_LIBDIR=/usr/lib/$(TRIPLE)/pkgconfig pkg-config
+else
+PKG_CONFIG    := pkg-config
+endif
+LIBS    := $(shell $(PKG_CONFIG) --libs $(PKGS))
+LDLIBS  += $(LIBS) -lpfm -liberty $(DECODER_$(ARCH)) -ldl -lpthread -lm
 # A hundred and more tests are linked with sanitizers; these linkers take a fifth of the time for it.
 FAST_LD := $(if $(SAN),$(firstword $(foreach ld,gold lld,$(if $(shell command -v ld.$(ld)),$(ld)))))
 LDFLAGS += $(if $(SAN),$(SANFLAGS) $(if $(FAST_LD),-fuse-ld=$(FAST_LD)))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 
-# The processor that is built for: arch/$(ARCH)/ is all that depends on it.
-ARCH      := x86_64
 ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
 
 # What a packager may leave out (lib/base/parts.h): a part is the folders that tests/lint/layers.txt
@@ -55,8 +70,10 @@ ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
 PARTS     := fold servers tags mpi web
 WITHOUT   ?=
 $(if $(filter-out $(PARTS),$(WITHOUT)),$(error WITHOUT="$(WITHOUT)": the parts are $(PARTS)))
-WEB_LIBS  := $(if $(filter web,$(WITHOUT)),,$(shell pkg-config --silence-errors --libs 'libmicrohttpd >= 0.9.71'))
-OMITTED   := $(strip $(filter-out web,$(WITHOUT)) $(if $(WEB_LIBS),,web))
+WEB_LIBS  := $(if $(filter web,$(WITHOUT)),,$(shell $(PKG_CONFIG) --silence-errors --libs 'libmicrohttpd >= 0.9.71'))
+# Tags need to know where a processor's compilers call functions, and libraries need its assembly code.
+OMITTED   := $(sort $(filter-out web,$(WITHOUT)) $(if $(WEB_LIBS),,web) $(if $(filter arm64,$(ARCH)),tags))
+has_code   = $(if $(wildcard arch/$(ARCH)/$(1)),$(2))
 LEFT_OUT  := $(if $(OMITTED),$(shell sed -n '$(foreach part,$(OMITTED),s/^optional $(part): *//p;)' tests/lint/layers.txt))
 has        = $(if $(filter $(1),$(OMITTED)),,$(2))
 kept       = $(foreach file,$(1),$(if $(filter $(LEFT_OUT),$(patsubst %/,%,$(dir $(file)))),,$(file)))
@@ -72,11 +89,12 @@ OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so $(B)/libstackmpi.so $(B)/libstackregion.so
+all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(call has_code,alloc_probe.S,$(B)/libstackalloc.so) \
+	$(call has_code,mpi_entry.S,$(B)/libstackmpi.so) $(call has_code,region_entry.S,$(B)/libstackregion.so)
 	$(if $(WEB_LIBS)$(filter web,$(WITHOUT)),,@echo 'stackctl web is left out: pkg-config finds no libmicrohttpd of 0.9.71 or later')
 
 help:
-	@echo 'all man mpi deps demo check check-long check-repeat check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
+	@echo 'all man mpi deps demo check check-long check-repeat check-unit check-live check-kernels check-arm64 check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -89,8 +107,8 @@ PREBUILT := $(if $(wildcard bpf/prebuilt/sources),$(shell sha256sum -c --status 
 # The folders that clang searches for headers when it compiles for this machine: for BPF it leaves out
 # the one of <asm/types.h>, which depends on the distribution.
 BPF_CLANG = $(CLANG)
-BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -I. -Ibpf \
-	$(shell $(BPF_CLANG) -v -E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
+BPF_FLAGS = -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -I. -Ibpf \
+	$(shell $(BPF_CLANG) $(TRIPLE:%=--target=%) -v -E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
 
 BPF_SRC = bpf/stackd.bpf.c $(wildcard bpf/*.h arch/*.h arch/*/*.h)
 
@@ -330,7 +348,7 @@ $(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BTF,$@)$(BPFTOOL) gen min_core_btf /sys/kernel/btf/vmlinux $@ $<
 
--include $(filter-out $(B)/roots/% $(B)/deb/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d $(B)/*/*/*/*/*.d $(B)/pic/*/*/*/*/*.d))
+-include $(filter-out $(B)/roots/% $(B)/deb/% $(B)/arm64/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d $(B)/*/*/*/*/*.d $(B)/pic/*/*/*/*/*.d))
 
 # --- tests -----------------------------------------------------------------------------------
 
@@ -394,7 +412,7 @@ $(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-d
 $(B)/tests/make_store: tests/cli/make_store.c $(wildcard tests/cli/make_*.h) tests/unit/recording_fixture.h $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CSTD) -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ibpf -o $@ $< $(B)/libstackd.a \
-		$(shell pkg-config --libs sqlite3 libzstd) -lpthread
+		$(shell $(PKG_CONFIG) --libs sqlite3 libzstd) -lpthread
 
 # Tests the sampling and the set of sampled blocks apart from the library.
 $(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.o
@@ -475,6 +493,7 @@ check-unit: ; $(Q)tests/check.sh unit
 check-live: ; $(Q)tests/check.sh live
 check-kernels: ; $(Q)tests/check.sh kernels
 check-distros: ; $(Q)tests/check.sh distros
+check-arm64: ; $(Q)tests/check.sh arm64
 check-container: ; $(Q)tests/check.sh container
 lint: ; $(Q)tests/check.sh lint
 demo: ; $(Q)docs/demo.sh
@@ -538,7 +557,7 @@ dist:
 clean:
 	rm -rf $(B)
 
-.PHONY: FORCE install-tags mpi-left-out all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-distros check-container \
+.PHONY: FORCE install-tags mpi-left-out all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-arm64 check-distros check-container \
 	lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests plain-tests sanitized-tests names-of-tests workloads emulator walk-bench man stacktag mpi
 .DELETE_ON_ERROR:

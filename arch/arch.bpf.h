@@ -28,6 +28,8 @@
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/registers.bpf.h"
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#include "arm64/registers.bpf.h"
 #endif
 
 #endif

@@ -23,8 +23,14 @@
  * arch.h includes NAME/registers.h, which defines:
  *
  *   STACKD_REG_COUNT      registers of a walk, in DWARF's numbers, the program counter last
- *   STACKD_REG_SP, _FP, _PC   the roles: stack pointer, frame pointer, program counter (for DWARF
- *                         the column of the return address)
+ *   STACKD_REG_SP, _FP, _PC   the roles: stack pointer, frame pointer, program counter
+ *   ARCH_HAS_LINK         1: a call leaves the return address in a register, STACKD_REG_LINK; 0: on
+ *                         the stack, and STACKD_REG_LINK is no register's number
+ *   ARCH_CFI_RETURN       the column of the return address in call frame information
+ *   ARCH_CFI_NO_EFFECT    a call frame instruction of this processor that changes no rule, besides
+ *                         DW_CFA_nop
+ *   ARCH_CODE_ADDRESS(word)   the code address in a word with a return address, which may have a
+ *                         signature or tag besides
  *   STACKD_SAVED_REGS(X)  X(name, number) of the registers that a callee preserves and a rule can
  *                         restore, the frame pointer first; STACKD_SAVED_COUNT of them
  *   ARCH_PUSHED_REGS(X)   X(number, bit) of the same registers, in the order in which functions
@@ -36,7 +42,14 @@
  *   ARCH_KEPT_TWO_REGS    the two volatile registers that a rule with STACKD_KEPT_TWO keeps
  *   ARCH_RESULT_REG       the register with the result of a function or system call
  *   ARCH_LANDING_REGS     a list: the registers that bring values to an exception's landing pad
- *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
+ *   ARCH_KNOWS_RUNTIMES   1: code and frames of runtimes (Go's, Python's, ...) are known; 0: they
+ *                         are walked as any other code
+ *   ARCH_DECODES          1: instructions are decoded (insn.h); 0: none is, so nothing that would
+ *                         follow from them is known
+ *   ARCH_READS_OLD_PAGES  1: the kernel half can read each page that is in memory; 0: on some
+ *                         machines, none that fork has mapped and that was not used since
+ *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA; 0 in a rule
+ *                         if it is in STACKD_REG_LINK
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
  *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
  *                         that a signal interrupted, from the stack pointer at the return from
@@ -70,6 +83,8 @@
 #include STACKD_ARCH_HEADER
 #elif defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/registers.h"
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#include "arm64/registers.h"
 #else
 #error "there is no arch/ folder for this processor"
 #endif

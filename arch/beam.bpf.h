@@ -33,6 +33,8 @@ enum way_back {
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/beam.bpf.h"
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#include "arm64/beam.bpf.h"
 #endif
 
 #endif

@@ -4,6 +4,7 @@
  * led to where the thread is now. While nothing has been executed since, the registers are those of
  * the call. For each processor:
  *
+ *   CALL_SOURCE_KNOWN   0: no call is evaluated
  *   CALL_SOURCE_BYTES   bytes before a return address that are looked at, at most
  *   CALL_SOURCE_ROOM    bytes of the array that holds them
  *   CALL_SOURCE_FORMS   forms that a call in them can have
@@ -37,6 +38,7 @@
 #include "x86_64/call_source.h"
 #else
 /* A processor that has no such file: no call is evaluated, so none confirms anything. */
+#define CALL_SOURCE_KNOWN 0
 #define CALL_SOURCE_BYTES 8
 #define CALL_SOURCE_ROOM  16
 #define CALL_SOURCE_FORMS 1

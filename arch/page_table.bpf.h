@@ -12,6 +12,8 @@
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/page_table.bpf.h"
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#include "arm64/page_table.bpf.h"
 #endif
 
 #endif

@@ -5,6 +5,7 @@
  * addresses. A slot is where a return address was before the kernel replaced it by the address of
  * the trampoline of return probes. For each processor:
  *
+ *   ARCH_UNDOES_PROBES   0: it undoes none of this
  *   slot_above(at)    how far above the stack pointer the returning function's slot is, for a
  *                     thread at byte `at` of the trampoline of return probes
  *   find_left(s, probed, at, slot)
@@ -27,6 +28,8 @@
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/probe_call.bpf.h"
 #include "x86_64/return_probe.bpf.h"
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#include "arm64/probes.bpf.h"
 #endif
 
 #endif

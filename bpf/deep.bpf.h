@@ -488,9 +488,10 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 		__u64 slot = mark->slot & ~MARK_FLAGS, word;
 
 		if (deep_word(s, slot, &word)) {
-			if (word != mark->ra)
+			if (ARCH_CODE_ADDRESS(word) != mark->ra)
 				return 1;
-		} else if (deep_copy(s, slot) || !deep_word(s, slot, &word) || word != mark->ra) {
+		} else if (deep_copy(s, slot) || !deep_word(s, slot, &word) ||
+			   ARCH_CODE_ADDRESS(word) != mark->ra) {
 			return 1;
 		}
 		if (s->deep_plain &&

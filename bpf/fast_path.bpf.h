@@ -64,7 +64,8 @@ static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
  * pushed the usual way, so that a stride can apply it. */
 static __always_inline bool is_stride(const struct scratch *s, const struct stackd_rule *rule)
 {
-	if (rule->cfa != STACKD_CFA_REG || rule->saved_via_reg)
+	if (rule->cfa != STACKD_CFA_REG || rule->saved_via_reg ||
+	    (ARCH_HAS_LINK && !rule->ra_offset))
 		return false;
 	return rule->reg == STACKD_REG_SP || is_plain(s, s->n_new, rule);
 }
@@ -87,7 +88,7 @@ static __always_inline bool stride_step(struct scratch *s)
 	fp_at = cfa + (__u64)(__s64)rule->saved[0] - base;
 	if (cfa <= s->walk.r[STACKD_REG_SP] || ra_at >= plain || (rule->saved[0] && fp_at >= plain))
 		return false;
-	pc = *(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES));
+	pc = ARCH_CODE_ADDRESS(*(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES)));
 	if (!pc || !put_short(s, s->location))
 		return false;
 	touch_mapping(s);
@@ -131,6 +132,8 @@ __noinline int stride(struct scratch *given)
 			break;
 	}
 	s->rule_hits += s->n_new - from;
+	if (ARCH_HAS_LINK && s->n_new - from > 1)
+		s->matched_before = 0;
 	return s->n_new != from;
 }
 

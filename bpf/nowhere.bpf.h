@@ -153,7 +153,8 @@ __noinline int leave_nowhere(struct scratch *given)
 /* Returns the rule of the walk's frame if it is at such an address, else NULL. */
 static __always_inline const struct stackd_rule *rule_of_nowhere(struct scratch *s)
 {
-	if (s->end != STACKD_END_NO_MAPPING || !s->walk.is_exact || !leave_nowhere(s))
+	if (!CALL_SOURCE_KNOWN || s->end != STACKD_END_NO_MAPPING || !s->walk.is_exact ||
+	    !leave_nowhere(s))
 		return NULL;
 	return &s->switching;
 }

@@ -36,6 +36,10 @@
  * needs fewer cache lines, which decide what a walk costs, since the program fills the caches
  * between two samples.
  *
+ * Where calls leave the return address in a register (ARCH_HAS_LINK), a function saves it at any
+ * distance from the CFA, so the slot does not tell the stack pointer. There a second mark must
+ * match right after the first: the step between them has proved it.
+ *
  * A state changes only after the record is in the ring buffer, so the daemon's copy of the stack is
  * always the same. The states are a fixed number of slots, chosen by a hash of the thread. A thread
  * that finds its slot used by another thread takes it over (kept = 0); if the slot is locked, the
@@ -148,12 +152,19 @@ static __always_inline struct guard *guard_at(struct thread_state *state, __u32 
 	return index < MAX_MARKS ? &state->guards[BOUNDED(index, MAX_MARKS)] : NULL;
 }
 
-/* Compares a word that is in neither the window nor the run (prefix_words.bpf.h). A global
+/* Compares a return address, or another address of the program, that is in neither the window nor
+ * the run (prefix_words.bpf.h). A global
  * function, so that the BPF verifier checks it once. */
 __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 {
 	struct scratch *s = CHECKED(given);
-	return s && holds(s, slot, word);
+	__u64 is = 0;
+
+	if (!ARCH_HAS_LINK)
+		return s && holds(s, slot, word);
+	return s &&
+	       (word_at_hand(s, slot, &is) || (!run_copy(s, slot) && word_at_hand(s, slot, &is))) &&
+	       ARCH_CODE_ADDRESS(is) == word;
 }
 
 /* Returns whether the register from which a mark's CFA comes still has its value: the slot in which
@@ -273,7 +284,7 @@ static __always_inline bool mark_holds(struct scratch *s, struct thread_state *s
 	__u64 slot = mark->slot & ~MARK_FLAGS, ra;
 
 	if (word_at_hand(s, slot, &ra)) {
-		if (ra != mark->ra)
+		if (ARCH_CODE_ADDRESS(ra) != mark->ra)
 			return false;
 	} else if (!word_holds(s, slot, mark->ra)) {
 		return false;
@@ -356,7 +367,7 @@ static __always_inline bool prefix_matches(struct scratch *s)
 	bool twice = s->matched_before;
 
 	s->matched_before = 0;
-	if (!state || !s->probe)
+	if (!state || !s->probe || (ARCH_HAS_LINK && !s->walk.slot))
 		return false;
 	for (int i = 0; i < 64 && s->probe; i++) {
 		mark = mark_at(state, s->probe - 1);
@@ -372,7 +383,7 @@ static __always_inline bool prefix_matches(struct scratch *s)
 		return false;
 	}
 	s->matched_before = 1;
-	if (prefix_mode == STACKD_PREFIX_SECOND && !twice)
+	if ((prefix_mode == STACKD_PREFIX_SECOND || ARCH_HAS_LINK) && !twice)
 		return false;
 	if (prefix_mode == STACKD_PREFIX_VERIFIED && !verify_from(s, state, s->probe - 1)) {
 		count(STACKD_COUNT_PREFIX_BROKEN);

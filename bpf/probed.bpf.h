@@ -286,7 +286,7 @@ __noinline int leave_handling(struct scratch *given)
 	bool is_at, pushed;
 
 	/* A thread gets its struct uprobe_task only after its first breakpoint. */
-	if (!s || (!probed && !has_probes(task)))
+	if (!ARCH_UNDOES_PROBES || !s || (!probed && !has_probes(task)))
 		return 0;
 	regs = &s->record.regs;
 	trampoline = trampoline_of(task);

@@ -136,11 +136,16 @@ __noinline int walk_from_leaf(struct scratch *given)
 	if (!s)
 		return 1;
 	regs = &s->record.regs;
-	wanted = s->walk.is_lean ? WALK_LEAN_REGS : (1u << WALK_REGS) - 1;
+	wanted = s->walk.is_lean ? WALK_LEAN_REGS | WALK_LINK_BIT : WALK_ALL_REGS;
 	s->walk.r[STACKD_REG_FP] = regs->r[STACKD_REG_FP];
 	s->walk.r[STACKD_REG_SP] = regs->r[STACKD_REG_SP];
 	s->walk.origin[STACKD_REG_FP].slot = 0;
 	s->walk.origin[STACKD_REG_SP].slot = 0;
+	if (ARCH_HAS_LINK) {
+		s->walk.r[STACKD_REG_LINK & (WALK_REGS - 1)] =
+			regs->r[STACKD_REG_LINK & (WALK_REGS - 1)];
+		s->walk.origin[STACKD_REG_LINK & (WALK_REGS - 1)].slot = 0;
+	}
 	for (int i = 0; i < WALK_REGS && !s->walk.is_lean; i++) {
 		s->walk.r[i] = regs->r[i];
 		s->walk.origin[i].slot = 0;
@@ -173,13 +178,17 @@ __noinline int walk_from_leaf(struct scratch *given)
  * address is on top of the stack. */
 static __always_inline int step_from_region(struct walk *w)
 {
-	__u64 pc;
+	__u64 pc = 0, slot = w->r[STACKD_REG_SP];
 
-	if (walk_read(w, w->r[STACKD_REG_SP], &pc))
+	if (ARCH_HAS_LINK) {
+		pc = ARCH_CODE_ADDRESS(w->r[STACKD_REG_LINK & (WALK_REGS - 1)]);
+		slot = 0;
+	} else if (walk_read(w, slot, &pc)) {
 		return STACKD_END_UNREADABLE;
+	}
 	w->deref = 0;
 	walk_keep(w, 0);
-	walk_arrive(w, w->r[STACKD_REG_SP] + 8, pc, w->r[STACKD_REG_SP], false);
+	walk_arrive(w, w->r[STACKD_REG_SP] + ARCH_CALL_PUSHES, pc, slot, false);
 	return WALK_GO_ON;
 }
 
@@ -375,10 +384,11 @@ static __always_inline bool is_unborn(const struct scratch *s, struct task_struc
 	__u64 top;
 
 	return record->regs.r[ARCH_RESULT_REG] == 0 && record->regs.r[STACKD_REG_SP] &&
-	       (task->pid != task->tgid || BPF_CORE_READ(task, mm, mm_users.counter) > 1) &&
+	       (task->pid != task->tgid ||
+		(ARCH_READS_OLD_PAGES && BPF_CORE_READ(task, mm, mm_users.counter) > 1)) &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_SP]) &&
-	       follows_clone(record->regs.r[STACKD_REG_PC] + s->call_bytes);
+	       follows_clone(record->regs.r, record->regs.r[STACKD_REG_PC] + s->call_bytes);
 }
 
 /* Returns whether a walk that has ended for this reason is left to the daemon, which may find more

@@ -588,15 +588,19 @@ enum stackd_cfa {
 			       * this frame runs in the copy of the stack */
 };
 
-/* The order of `saved` is that of STACKD_SAVED_REGS. */
+/* Members of `saved`, in the order of STACKD_SAVED_REGS; some kinds of rules have four numbers
+ * there. */
+#define STACKD_SAVED_ROOM 6
+
 struct stackd_rule {
 	__u8 cfa;	  /* enum stackd_cfa */
 	__u8 reg;	  /* DWARF number of the CFA's register */
 	__s16 cfa_add;	  /* see enum stackd_cfa, and STACKD_OF_CODE */
 	__s32 cfa_offset; /* bytes */
-	__s16 ra_offset;  /* the return address is at CFA + ra_offset; -8 in nearly all code */
-	__s16 saved[STACKD_SAVED_COUNT]; /* slot of the caller's register, from the CFA; 0: it is
-					  * unchanged */
+	__s16 ra_offset;  /* the return address is at CFA + ra_offset; -8 in nearly all code. 0 on
+			   * processors with ARCH_HAS_LINK: it is in that register */
+	__s16 saved[STACKD_SAVED_ROOM]; /* slot of the caller's register, from the CFA; 0: it is
+					 * unchanged */
 	__u8 saved_reg; /* bits 0 to 3: DWARF number of the register that the bits below refer
 			 * to; 4 to 7: see STACKD_KEPT */
 	/* bit i: saved[i] is relative to saved_reg in this frame, not to the CFA; then 0 is a slot
@@ -696,7 +700,7 @@ _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
-_Static_assert(sizeof(struct stackd_rule) == ((12 + 2 * STACKD_SAVED_COUNT + 3) & ~3),
-	       "rules are shared with the kernel half");
+_Static_assert(sizeof(struct stackd_rule) == 24 && STACKD_SAVED_COUNT <= STACKD_SAVED_ROOM,
+	       "rules are shared with the kernel half, which has them at multiples of eight bytes");
 
 #endif

@@ -110,7 +110,7 @@ static __always_inline void note_object(struct wait_thread *thread, struct task_
 
 	thread->file = 0;
 	thread->holder = 0;
-	if (call == ARCH_CALL_FUTEX || call == ARCH_CALL_POLL || call == ARCH_CALL_PPOLL) {
+	if (call == ARCH_CALL_FUTEX || call == (__u64)ARCH_CALL_POLL || call == ARCH_CALL_PPOLL) {
 		if (is_current && call == ARCH_CALL_FUTEX) {
 			thread->holder = holder_of(task, saved);
 		} else if (is_current) {

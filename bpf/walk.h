@@ -25,10 +25,11 @@
  *
  * The CFA and the return address are read first, so a step that ends the walk has not changed it.
  * If the slot of a saved register cannot be read, the walk continues without its value, which is
- * hardly ever needed. The caller's stack pointer is above the frame's, so that a walk approaches
- * the end of the stack. (It is the same if the function was interrupted and has popped its return
- * address.) The frame of a signal may lead anywhere, and so may rules of kind OTHER; the limit of
- * frames bounds these walks.
+ * hardly ever needed. Where calls leave the return address in a register, a frame that was
+ * interrupted may still have it there. The caller's stack pointer is above the frame's, so that a
+ * walk approaches the end of the stack. (It is the same if the function was interrupted and has
+ * popped its return address.) The frame of a signal may lead anywhere, and so may rules of kind
+ * OTHER; the limit of frames bounds these walks.
  *
  * Hardly any rule needs another register than the stack and the frame pointer, but most functions
  * save several. So a lean walk restores only the frame pointer. If a rule needs another register,
@@ -47,7 +48,12 @@
 
 #define WALK_REGS (STACKD_REG_COUNT - 1)
 
+#define WALK_ALL_REGS  (~0u >> (32 - WALK_REGS))
 #define WALK_LEAN_REGS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
+
+/* The register with the return address, if there is one: it is valid where a function was
+ * interrupted, and in no frame that has called another one. */
+#define WALK_LINK_BIT (ARCH_HAS_LINK ? 1u << (STACKD_REG_LINK & (WALK_REGS - 1)) : 0u)
 
 #ifndef WALK_UNREADABLE
 #define WALK_UNREADABLE(w, rule, address) STACKD_END_UNREADABLE
@@ -251,12 +257,33 @@ static __always_inline bool walk_rises(const struct walk *w, __u64 cfa)
 	return cfa > w->r[STACKD_REG_SP] || (cfa == w->r[STACKD_REG_SP] && w->is_exact);
 }
 
+/* Reads the return address, by a rule, and gives its slot; 0: it is in a register of the leaf's.
+ * Returns 0, or an end reason. */
+static __always_inline int walk_return(struct walk *w, const struct stackd_rule *rule, __u64 cfa,
+				       __u64 *ret_pc, __u64 *ret_slot)
+{
+	__u64 slot = cfa + (__u64)(__s64)rule->ra_offset;
+
+	*ret_slot = slot;
+	if (ARCH_HAS_LINK && !rule->ra_offset) {
+		if (!w->is_exact || !(w->valid & WALK_LINK_BIT))
+			return STACKD_END_BAD_RECIPE;
+		*ret_slot = w->origin[STACKD_REG_LINK & (WALK_REGS - 1)].slot;
+		*ret_pc = ARCH_CODE_ADDRESS(w->r[STACKD_REG_LINK & (WALK_REGS - 1)]);
+		return 0;
+	}
+	if (walk_read(w, slot, ret_pc))
+		return WALK_UNREADABLE(w, rule, slot);
+	*ret_pc = ARCH_CODE_ADDRESS(*ret_pc);
+	return 0;
+}
+
 /* Steps to the caller out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT,
  * OTHER, SCHEDULER, INJECTED or EVAL. Returns WALK_GO_ON, or an end reason with the walk unchanged;
  * from a lean walk also WALK_AGAIN. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
-	__u64 cfa = 0, pc, slot;
+	__u64 cfa = 0, pc = 0, slot;
 	int end;
 
 	end = walk_cfa(w, rule, &cfa);
@@ -266,9 +293,9 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 		return STACKD_END_NO_PROGRESS;
 	if (WALK_IS_LEAN(w) && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
-	slot = cfa + (__u64)(__s64)rule->ra_offset;
-	if (walk_read(w, slot, &pc))
-		return WALK_UNREADABLE(w, rule, slot);
+	end = walk_return(w, rule, cfa, &pc, &slot);
+	if (end)
+		return end;
 	if (rule->cfa == STACKD_CFA_SCHEDULER)
 		w->is_scheduler = 1;
 	walk_saved(w, rule, cfa);

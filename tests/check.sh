@@ -366,6 +366,17 @@ do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     esac
 }
 
+# The port to arm64, which is in the making, in an emulated machine.
+do_arm64() {
+    deps arm64 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    timeout 3600 env -u STACKD_BTF python3 tests/arm64/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    1) grep -q '^FAIL arm64-' "$results" || say "FAIL arm64: the tests broke off" ;;
+    *) say "FAIL arm64: the tests broke off" ;;
+    esac
+}
+
 timed() { # COMMAND...: a group, whose time gets a line
     local TIMEFORMAT="%R s, %U + %S s of a CPU: group $*"
     { time "$@" 2>&3; } 3>&2 2>>"$STACKD_TEST_TIMES"
@@ -404,6 +415,7 @@ long_of_servers() {
 long_elsewhere() {
     timed do_deb
     timed do_kernels
+    timed do_arm64
     timed do_distros
     timed do_container
 }
@@ -446,6 +458,7 @@ do_test() { # NAME
         name=${name#kernel-}
         do_build && do_kernels "${name%%-*}"
         ;;
+    arm64-*) do_build && do_arm64 ;;
     deb-*) do_build && do_deb ;;
     distro-*)
         name=${name#distro-}
@@ -497,9 +510,9 @@ for group in "${@:-all}"; do
     unit) do_unit --long ;;
     lint) do_lint --long ;;
     cli | exports | live) do_build && "do_$group" --long ;;
-    deb | kernels | container) do_build && "do_$group" ;;
+    deb | kernels | arm64 | container) do_build && "do_$group" ;;
     *)
-        echo "usage: tests/check.sh [all|long|unit|cli|exports|deb|lint|live|kernels|distros|container|TEST=NAME]..." >&2
+        echo "usage: tests/check.sh [all|long|unit|cli|exports|deb|lint|live|kernels|arm64|distros|container|TEST=NAME]..." >&2
         exit 2
         ;;
     esac

@@ -4,6 +4,7 @@
 #ifndef ARCH_X86_64_CALL_SOURCE_H
 #define ARCH_X86_64_CALL_SOURCE_H
 
+#define CALL_SOURCE_KNOWN 1
 #define CALL_SOURCE_BYTES 8
 #define CALL_SOURCE_ROOM                                                                           \
 	16 /* bytes of the array that holds these; a power of two, for the verifier */

@@ -118,10 +118,11 @@ static __always_inline bool follows_32bit_call(__u64 pc)
 
 /* Returns whether `pc` is right after a system call, or in the few instructions (from `test
  * %rax,%rax` to the first call) with which glibc's clone3() continues in the new thread. */
-static __always_inline bool follows_clone(__u64 pc)
+static __always_inline bool follows_clone(const __u64 *r, __u64 pc)
 {
 	__u64 code = 0;
 
+	(void)r;
 	if (bpf_probe_read_user(&code, 2, (const void *)(pc - 2)))
 		return false;
 	for (int behind = 3; code != SYSCALL && behind <= CLONE_BYTES; behind++) {

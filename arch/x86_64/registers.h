@@ -10,6 +10,12 @@
 #define STACKD_REG_SP	 7
 #define STACKD_REG_PC	 16
 
+#define ARCH_HAS_LINK		0
+#define STACKD_REG_LINK		STACKD_REG_COUNT
+#define ARCH_CFI_RETURN		STACKD_REG_PC
+#define ARCH_CFI_NO_EFFECT	0 /* none but DW_CFA_nop */
+#define ARCH_CODE_ADDRESS(word) (word)
+
 #define X86_64_REG_RAX 0
 #define X86_64_REG_RCX 2
 #define X86_64_REG_RBX 3
@@ -43,6 +49,10 @@
 	{                                                                                          \
 		INSN_FP, 3, 12, 13, 14, 15                                                         \
 	} /* the same registers as STACKD_SAVED_REGS */
+
+#define ARCH_KNOWS_RUNTIMES  1
+#define ARCH_DECODES	     1
+#define ARCH_READS_OLD_PAGES 1
 
 #define ARCH_RETURN_SLOT (-8)
 #define ARCH_CALL_PUSHES 8

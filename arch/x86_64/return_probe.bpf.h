@@ -7,6 +7,8 @@
 #ifndef ARCH_X86_64_RETURN_PROBE_BPF_H
 #define ARCH_X86_64_RETURN_PROBE_BPF_H
 
+#define ARCH_UNDOES_PROBES 1
+
 /*
  * Returns how far above rsp the returning function's slot is, by the position in the trampoline:
  * its one instruction, or from 6.11 on

@@ -51,7 +51,8 @@ class Word:
                                                              "__clone"}),
             "@start_thread": lambda f: is_named_or_unnamed_libc(f, {"start_thread"}),
             "@context": lambda f: is_named_or_unnamed_libc(f, {"__start_context"}),
-            "@sigret": lambda f: is_named_or_unnamed_libc(f, {"__restore_rt", "__restore"}),
+            "@sigret": lambda f: f.symbol == "__kernel_rt_sigreturn" if f.object == "[vdso]"
+            else is_named_or_unnamed_libc(f, {"__restore_rt", "__restore"}),
             "@plt": lambda f: not is_library(f.object)
             and (f.symbol is None or f.symbol.endswith("@plt")),
             "@vdso": lambda f: f.object == "[vdso]",

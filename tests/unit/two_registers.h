@@ -12,6 +12,12 @@
 #define STACKD_REG_SP	 1
 #define STACKD_REG_PC	 2
 
+#define ARCH_HAS_LINK		0
+#define STACKD_REG_LINK		STACKD_REG_COUNT
+#define ARCH_CFI_RETURN		STACKD_REG_PC
+#define ARCH_CFI_NO_EFFECT	0
+#define ARCH_CODE_ADDRESS(word) (word)
+
 #define STACKD_SAVED_REGS(X) X(FP, 0)
 #define STACKD_SAVED_COUNT   1
 #define ARCH_PUSHED_REGS(X)  X(0, 0)
@@ -34,6 +40,10 @@
 	{                                                                                          \
 		INSN_FP                                                                            \
 	}
+
+#define ARCH_KNOWS_RUNTIMES  1
+#define ARCH_DECODES	     1
+#define ARCH_READS_OLD_PAGES 1
 
 /* A call pushes two words, and the return address is the lower one. */
 #define ARCH_RETURN_SLOT (-16)

@@ -42,7 +42,7 @@ struct jump_hint {
 	uint64_t address, base;
 };
 
-#define JUMP_HINTS_MEMORY (1u << INSN_REG_COUNT)
+#define JUMP_HINTS_MEMORY (INSN_REG_COUNT < 32 ? 1u << INSN_REG_COUNT % 32 : 0u)
 
 struct jump_hints { /* zeroed by jump_hints_init() */
 	struct jump_hint reg[INSN_REG_COUNT];

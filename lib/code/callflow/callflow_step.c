@@ -87,6 +87,8 @@ enum callflow_step callflow_step_check(struct callflow_reach *reach,
 	kinds = call_site_kinds(bytes, len);
 	if (!kinds)
 		return without_call(pair);
+	if (!ARCH_DECODES)
+		return CALLFLOW_STEP_UNCHECKED;
 	if (kinds & CALL_SITE_DIRECT)
 		fit = follow_direct(reach, pair, bytes + len);
 	else if (pair->is_doubted)

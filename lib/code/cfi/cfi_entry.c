@@ -198,7 +198,7 @@ static enum cfi_refusal read_cie(struct cfi_reader *r, struct cfi_cie *cie)
 	} else if (*letters) {
 		return CFI_REFUSED_CIE_AUGMENTATION;
 	}
-	if (r->failed || ra != STACKD_REG_PC)
+	if (r->failed || ra != ARCH_CFI_RETURN)
 		return CFI_REFUSED_CIE_MALFORMED;
 	return read_augmentation(letters, &data, cie);
 }

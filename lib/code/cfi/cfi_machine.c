@@ -309,7 +309,7 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		cfi_reader_uleb(&m->r);
 		return;
 	}
-	if (!run_register(m, op) && !run_cfa(m, op))
+	if (!run_register(m, op) && !run_cfa(m, op) && op != ARCH_CFI_NO_EFFECT)
 		refuse(m, CFI_REFUSED_OPCODE);
 }
 

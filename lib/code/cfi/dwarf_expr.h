@@ -30,7 +30,7 @@ struct dwarf_expr_op {
 
 struct dwarf_expr_context {
 	const uint64_t *registers; /* STACKD_REG_COUNT of them, in DWARF's order */
-	uint32_t known;		   /* bit i: register i has a value */
+	uint64_t known;		   /* bit i: register i has a value */
 	bool has_cfa;
 	uint64_t cfa; /* value of DW_OP_call_frame_cfa */
 

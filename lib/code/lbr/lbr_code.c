@@ -461,7 +461,7 @@ static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot
 	size_t n;
 
 	in.stack_start = in.stack_start ? in.stack_start : in.regs.r[STACKD_REG_SP];
-	in.known = 1u << STACKD_REG_SP | 1u << STACKD_REG_PC;
+	in.known = 1u << STACKD_REG_SP;
 	in.is_return = true;
 	in.regs.r[STACKD_REG_SP] = slot + 8;
 	in.regs.r[STACKD_REG_PC] = address;

@@ -16,7 +16,7 @@ const struct runtime *const runtimes[STACKD_RUNTIME_COUNT] = {
 
 /* A loop over the runtimes that have functions of a kind (a member of struct runtime). */
 #define FOR_EACH_WITH(i, kind)                                                                     \
-	for (size_t i = 0; i < STACKD_RUNTIME_COUNT; i++)                                          \
+	for (size_t i = 0; ARCH_KNOWS_RUNTIMES && i < STACKD_RUNTIME_COUNT; i++)                   \
 		if (runtimes[i]->kind)
 
 uint32_t runtime_number_of(const struct runtime *runtime)

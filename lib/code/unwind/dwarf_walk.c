@@ -549,6 +549,8 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 
 	if (found->slow)
 		return walk_step_by_rule(&run->at, found);
+	if (ARCH_HAS_LINK) /* a frame pointer tells no stack pointer there */
+		return walk_step_by_rule(&run->at, found);
 	if (heuristic_step_from_taker(run))
 		return WALK_GO_ON;
 	jump = rule->is_called ? NULL : jump_frame_of(walk, object);
@@ -688,6 +690,8 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	run->root = STACKD_ROOT_PROVEN;
 	if (run->has_next)
 		return heuristic_step_by_next(run);
+	if (!object->elf && ARCH_HAS_LINK)
+		return STACKD_END_NO_RECIPE;
 	if (!object->elf)
 		return without_file(walk, run, object);
 	rule = get_rule(walk, object, offset, !run->at.walk.is_exact);

@@ -55,12 +55,16 @@ static bool slot_from_cfa(const struct cfi_state *state, const struct cfi_reg *s
 static enum recipe_refusal set_return_address(const struct cfi_state *state,
 					      struct stackd_rule *rule)
 {
-	const struct cfi_reg *ra = &state->regs[STACKD_REG_PC];
+	const struct cfi_reg *ra = &state->regs[ARCH_CFI_RETURN];
 	int64_t distance;
 
+	if (ARCH_HAS_LINK && (ra->how == CFI_UNSET || ra->how == CFI_SAME)) {
+		rule->ra_offset = ARCH_RETURN_SLOT;
+		return RECIPE_ACCEPTED;
+	}
 	if (ra->how == CFI_RANGE)
 		return RECIPE_REFUSED_RANGE;
-	if (!slot_from_cfa(state, ra, &distance))
+	if (!slot_from_cfa(state, ra, &distance) || (ARCH_HAS_LINK && !distance))
 		return RECIPE_REFUSED_RA_RULE;
 	rule->ra_offset = (int16_t)distance;
 	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
@@ -158,8 +162,15 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
 	struct stackd_rule rule = {0};
 	enum recipe_refusal refused;
 
-	if (state->regs[STACKD_REG_PC].how == CFI_UNDEFINED) {
+	if (state->regs[ARCH_CFI_RETURN].how == CFI_UNDEFINED) {
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
+		return RECIPE_ACCEPTED;
+	}
+	/* The kernel's own information describes no register but two. */
+	if (is_signal_frame && ARCH_HAS_LINK) {
+		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_SIGNAL,
+						 .reg = STACKD_REG_SP,
+						 .cfa_offset = ARCH_SIGCONTEXT};
 		return RECIPE_ACCEPTED;
 	}
 	if (is_signal_frame)

@@ -88,7 +88,7 @@ static int make_slow(const struct cfi_row *row, struct slow_rule **ret_slow)
 	struct draft d = {.row = row};
 	int err;
 
-	switch (row->state.regs[STACKD_REG_PC].how) {
+	switch (row->state.regs[ARCH_CFI_RETURN].how) {
 	case CFI_UNSET:
 	case CFI_SAME:
 		return -EINVAL;

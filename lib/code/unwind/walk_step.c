@@ -184,7 +184,7 @@ static void begin(struct slow_step *step)
 	walk_step_registers(w, step->registers);
 	step->context = (struct dwarf_expr_context){
 		.registers = step->registers,
-		.known = w->valid | 1u << STACKD_REG_PC,
+		.known = w->valid | UINT64_C(1) << STACKD_REG_PC,
 		.read = read_watched,
 		.arg = step,
 	};
@@ -205,7 +205,7 @@ static enum stackd_end_reason step_slow(struct stack_walk *s, const struct walk_
 		return reason;
 	step.context.has_cfa = true;
 	sp = step.context.cfa;
-	err = restore(slow, &slow->reg[STACKD_REG_PC], &step.context, &pc, &slot);
+	err = restore(slow, &slow->reg[ARCH_CFI_RETURN], &step.context, &pc, &slot);
 	if (!err && !is_unchanged(caller_sp))
 		err = restore(slow, caller_sp, &step.context, &sp, &unused);
 	if (err)
@@ -213,7 +213,7 @@ static enum stackd_end_reason step_slow(struct stack_walk *s, const struct walk_
 	if (!rule->is_signal && !walk_rises(&s->walk, sp))
 		return STACKD_END_NO_PROGRESS;
 	restore_registers(&step, rule->is_signal);
-	walk_arrive(&s->walk, sp, pc, slot, rule->is_signal);
+	walk_arrive(&s->walk, sp, ARCH_CODE_ADDRESS(pc), slot, rule->is_signal);
 	return WALK_GO_ON;
 }
 

@@ -70,7 +70,7 @@ static inline void walk_step_registers(const struct walk *w, uint64_t ret_r[STAC
 
 /* A bit for each register whose value is known: at the leaf, and after a step by the frame
  * pointer. */
-#define WALK_KNOWN_ALL	       ((1u << WALK_REGS) - 1)
+#define WALK_KNOWN_ALL	       WALK_ALL_REGS
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
 
 /* Steps to the caller by a rule of any kind. Returns WALK_GO_ON, or the reason why the walk ends
