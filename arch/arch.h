@@ -13,6 +13,7 @@
  *   call_site.h, code_form.h, handler_return.h, probe_place.h, start_code.h   byte patterns: calls,
  *                returns, linkage stubs, the code that handlers return to, places where no probe
  *                may be, the C runtime's start code
+ *   leaf_frame.h     the frame at an interrupted instruction, for both halves
  *   call_source.h    where an indirect call took its target from, for both halves
  *   go_switch.h, java_entry.h, beam_code.h   code of run times: Go's, HotSpot's, Erlang's
  *   kernel_entry.h   the kernel's functions through which it is entered

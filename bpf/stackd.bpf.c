@@ -321,6 +321,8 @@ static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 	}
 	if (!rule && !(rule = rule_of_nowhere(s)))
 		return 1;
+	if (ARCH_HAS_LINK && s->walk.is_exact)
+		rule = rule_of_leaf(s, rule);
 	s->end = STACKD_END_TOO_DEEP;
 	if (!put_height(s) || !put_frame(s, !index && !s->walk.is_once))
 		return 1;

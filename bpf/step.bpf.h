@@ -9,12 +9,31 @@
 #include "stack_window.bpf.h"
 
 #include "../arch/code.bpf.h"
+#include "../arch/leaf_frame.h"
 
 /* Returns whether the rule is of a function that realigns its stack: the CFA is read from memory,
  * or a register is saved at a distance from the frame pointer. */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
+}
+
+/* Returns the rule of a frame that was interrupted, with which the step is made: the one that the
+ * instructions there prove, or `rule`. */
+static __noinline const struct stackd_rule *rule_of_leaf(struct scratch *s,
+							 const struct stackd_rule *rule)
+{
+	const __u32 behind = LEAF_FRAME_WORDS - LEAF_FRAME_BEFORE;
+	__u32 words[LEAF_FRAME_WORDS] = {0};
+
+	/* The mapping may begin here. */
+	if (bpf_probe_read_user(words, sizeof(words),
+				(const void *)(s->walk.pc - LEAF_FRAME_BEFORE * sizeof(*words))) &&
+	    bpf_probe_read_user(words + LEAF_FRAME_BEFORE, behind * sizeof(*words),
+				(const void *)s->walk.pc))
+		return rule;
+	s->switching = *rule;
+	return leaf_frame_mend(words, &s->switching) ? &s->switching : rule;
 }
 
 /* Steps to the caller of JIT code, if the code is of a known runtime. Else it ends the walk with

@@ -43,10 +43,14 @@ struct thread_struct {
 #define ARCH_IS_USER(regs)     (!((regs)->pstate & PSTATE_MODE))
 #define ARCH_IS_32BIT(regs)    (((regs)->pstate & PSTATE_32BIT) != 0)
 #define ARCH_IS_FAULT(regs)    ((regs)->syscallno == -1)
-/* Where the kernel sets the program counter, it leaves the system call after that, for a signal's
- * handler and a new program; and for rt_sigreturn, which has its own number. */
-#define ARCH_IS_IN_CALL(regs)                                                                      \
-	((regs)->syscallno >= 0 && (regs)->syscallno != ARCH_CALL_SIGRETURN && !ARCH_IS_32BIT(regs))
+/* The system call's number is in x8, too, which exec clears. rt_sigreturn has its number until all
+ * registers were restored. Its call is the last instruction of a function, so it is recognised
+ * before the kernel has noted it, as well. */
+#define ARCH_IS_IN_CALL(saved)                                                                     \
+	(!ARCH_IS_32BIT(saved) &&                                                                  \
+	 ((saved)->regs[8] == ARCH_CALL_SIGRETURN                                                  \
+		  ? is_behind_sigreturn((saved)->pc)                                               \
+		  : (saved)->syscallno >= 0 && (saved)->regs[8] == (__u64)(saved)->syscallno))
 #define ARCH_CALL_BYTES		  4
 #define ARCH_THREAD_POINTER(task) ((task)->thread.uw.tp_value)
 

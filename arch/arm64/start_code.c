@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* No start code is known on this processor yet: these functions have call frame information in
- * Debian's files, or end a path with a mark; see ../start_code.h. */
+/* Start code as gcc and glibc have it on arm64; see ../start_code.h. Only _init and _fini lack call
+ * frame information in Debian's files. */
 #include "arch/start_code.h"
 
+#include "arch/arm64/words.h"
+
+#define PUSH_FRAME 0xa9bf7bfdu /* stp x29, x30, [sp, #-16]! */
+#define SET_FRAME  0x910003fdu /* mov x29, sp */
+
+/* nop or a mark; stp; mov; bl ...; ldp; ret. Behind the call, leaf_frame.h knows the frame. */
 int start_code_in_init(const uint8_t *code, size_t len, size_t at)
 {
-	(void)code, (void)len, (void)at;
-	return -1;
+	if (len < 4 * WORD_BYTES || word_at(code + WORD_BYTES) != PUSH_FRAME ||
+	    word_at(code + 2 * WORD_BYTES) != SET_FRAME ||
+	    !word_is_direct_call(word_at(code + 3 * WORD_BYTES)) || at > 3 * WORD_BYTES)
+		return -1;
+	return at > WORD_BYTES ? 16 : 0;
 }
 
 int start_code_in_dtors(const uint8_t *code, size_t len, size_t at)
@@ -27,9 +36,23 @@ bool start_code_is_dtors(const uint8_t *code, size_t len, size_t at)
 	return false;
 }
 
+/* Returns whether call_weak_fn starts here, by which _init calls: adrp x0; ldr x0; cbz x0; b; ret
+ */
+static bool is_call_weak(const uint8_t *code)
+{
+	return (word_at(code) & 0x9f00001f) == 0x90000000 &&
+	       (word_at(code + 4) & 0xffc003ff) == 0xf9400000 &&
+	       (word_at(code + 8) & 0xff00001f) == 0xb4000000 && word_at(code + 12) >> 26 == 5 &&
+	       word_at(code + 16) == WORD_RET;
+}
+
+/* The functions of that name have call frame information; call_weak_fn has none, and uses no stack
+ * either. */
 bool start_code_is_tm_clones(const uint8_t *code, size_t len, size_t at)
 {
-	(void)code, (void)len, (void)at;
+	for (size_t back = 0; back <= 4 * WORD_BYTES && back <= at; back += WORD_BYTES)
+		if (at - back + 5 * WORD_BYTES <= len && is_call_weak(code + at - back))
+			return true;
 	return false;
 }
 

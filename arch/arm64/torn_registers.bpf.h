@@ -4,22 +4,25 @@
 #define ARCH_ARM64_TORN_REGISTERS_BPF_H
 
 /*
- * When a handler returns, the kernel restores all registers one after the other, from x0 to sp, pc;
- * when it delivers a signal, it sets x29, sp and pc, and x30 last. Which of them are the handler's
- * cannot be told from the frame alone. While rt_sigreturn is under way, the stack pointer becomes
- * 0, where nothing can be read, so the path ends with a mark, unless no register was restored yet:
- * then the program counter is behind the system call, and the stack pointer at the frame, whose
- * registers differ from the present ones.
+ * When a handler returns, rt_sigreturn restores x0 to x30, sp and pc in this order. Until x8, which
+ * had its number, is restored, the registers are as good as the handler's. From then on until pc is
+ * restored, all of them are taken from the signal's frame, if it is still at the stack pointer, and
+ * its first registers are those that were restored. Else the stack pointer becomes 0, where nothing
+ * can be read, so the path ends with a mark.
  */
 static __always_inline void mend_torn_registers(__u64 *r, __u64 *frame, const struct pt_regs *saved)
 {
-	if (ARCH_SYSTEM_CALL(saved) != ARCH_CALL_SIGRETURN)
+	if (ARCH_SYSTEM_CALL(saved) != ARCH_CALL_SIGRETURN || r[8] == ARCH_CALL_SIGRETURN ||
+	    !is_behind_sigreturn(r[STACKD_REG_PC]))
 		return;
-	if (!is_behind_sigreturn(r[STACKD_REG_PC]) ||
-	    bpf_probe_read_user(frame, ARCH_SIGNAL_WORDS * sizeof(*frame),
+	if (bpf_probe_read_user(frame, ARCH_SIGNAL_WORDS * sizeof(*frame),
 				(const void *)(r[STACKD_REG_SP] + ARCH_SIGCONTEXT)) ||
-	    frame[STACKD_REG_SP] == r[STACKD_REG_SP])
+	    frame[0] != r[0] || frame[1] != r[1] || frame[8] != r[8]) {
 		r[STACKD_REG_SP] = 0;
+		return;
+	}
+	for (int i = 0; i < ARCH_SIGNAL_WORDS; i++)
+		r[i] = frame[i];
 }
 
 #endif

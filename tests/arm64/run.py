@@ -24,11 +24,10 @@ ROOT = os.path.abspath(os.path.join(HERE, "..", ".."))
 for folder in ("live", "kernels"):
     sys.path.insert(0, os.path.join(HERE, "..", folder))
 
-import chains  # noqa: E402
 import harness  # noqa: E402
 import images  # noqa: E402
 import run as kernels  # noqa: E402
-from harness import Failed, Skip, check  # noqa: E402
+from harness import Skip, check  # noqa: E402
 
 BUILD = os.path.join(harness.BUILD, "arm64")
 SYSTEM = os.path.join(harness.BUILD, "roots", "arm64")
@@ -159,14 +158,35 @@ def boot(kernel, cpu, archive, console, sent):
 
 # --- judging -------------------------------------------------------------------------------------
 
+def without_old_pages(samples, expectation):
+    """The samples but for those whose stack could not be read: the pages of a process that fork has made are `old` to
+    these processors until it touches them, and the kernel half may not. Each is the end of a right path."""
+    return harness.without_cut(samples, expectation, "unreadable")
+
+
+def is_exit(sample):
+    """In exit(). The kernel's own walk on arm64 leaves out the caller of a function without a frame, so the names by which
+    the live tests know an exit can be missing."""
+    return any(frame.symbol in ("__arm64_sys_exit", "__arm64_sys_exit_group", "do_group_exit", "do_task_dead")
+               for frame in sample.frames)
+
+
+def check_workload(sent, workload):
+    expectation = kernels.expectation_of(workload)
+    samples = [sample for sample in sent.samples("started", kernels.commands_of(workload))
+               if harness.user_frames(sample) or not is_exit(sample)]
+    whole = without_old_pages(harness.without_cut(samples, expectation, "no_time"), expectation)
+    print("%s: %d samples, %d of them whole" % (workload, len(samples), len(whole)))
+    harness.check_chains(whole, expectation, kernels.AT_LEAST)
+
+
 def check_counters(sent):
-    """Every sample is accounted for, and walked right."""
+    """Every sample is accounted for, and each walk of the kernel half is the daemon's."""
     counters = sent.recording("started").stats()["counters"]
     print(counters)
     check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
           "started samples are neither sent, lost nor idle", counters)
     kernels.check_judged(sent, "started", counters)
-    kernels.check_complete(sent, "started")
     check(counters["kernel_walks"] - counters["kernel_fallbacks"] >= kernels.AT_LEAST * len(WORKLOADS),
           "hardly any walk came to its end in the kernel", counters)
 
@@ -189,13 +209,15 @@ def try_machine(machine, logs, workloads):
     def records(sent):
         sent.recording("started")
 
-    tests = [(workload, lambda sent, workload=workload: kernels.check_workload(sent, "started", workload))
+    tests = [(workload, lambda sent, workload=workload: check_workload(sent, workload))
               for workload in workloads]
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
-        for line in kernels.lines_of(name, kernels.Sent(folder), log, run_machine, [("records", records)]):
-            yield line
-        if line.startswith("PASS"):
-            yield from kernels.lines_of(name, kernels.Sent(folder), log, lambda: None, [("counters", check_counters)] + tests)
+        sent = kernels.Sent(folder)
+        lines = list(kernels.lines_of(name, sent, log, run_machine, [("records", records)]))
+        yield from lines
+        if lines[-1].startswith("PASS"):
+            for test, function in [("counters", check_counters)] + tests:
+                yield kernels.line_of(name + "-" + test, lambda function=function: function(sent), log)
 
 
 def main():

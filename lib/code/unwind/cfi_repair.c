@@ -31,6 +31,7 @@
 #include "unwind/cfi_repair.h"
 
 #include "arch/code_form.h"
+#include "arch/leaf_frame.h"
 #include "arch/start_code.h"
 #include "elf/elf_init.h"
 #include "unwind/epilogue.h"
@@ -177,6 +178,21 @@ static void in_epilogue(const struct elf_file *elf, const struct cfi_index *inde
 
 /* --- all cases ------------------------------------------------------------------------------ */
 
+/* Sets the rule that the instructions around an offset prove, if calls leave the return address in
+ * a register. */
+static bool as_instructions_prove(const struct elf_file *elf, uint64_t offset,
+				  struct walk_rule *rule)
+{
+	const uint64_t before = LEAF_FRAME_BEFORE * sizeof(uint32_t);
+	uint32_t words[LEAF_FRAME_WORDS] = {0};
+	const uint64_t back = offset < before ? 0 : before;
+
+	return ARCH_HAS_LINK &&
+	       elf_file_read(elf, offset - back, (uint8_t *)words + before - back,
+			     sizeof(words) - (before - back)) > 0 &&
+	       leaf_frame_mend(words, &rule->fast);
+}
+
 int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		       uint64_t offset, struct walk_rule *rule)
 {
@@ -185,6 +201,8 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 	bool is_entry = rule->is_entry, is_read;
 	int realigned, err = 0;
 
+	if (as_instructions_prove(elf, offset, rule))
+		return 0;
 	is_read = elf_file_read(elf, offset, code, 8) > 0;
 	if (is_read && code_form_is_return(code) && stack_switch_target_precedes(elf, offset, 0))
 		return 0;

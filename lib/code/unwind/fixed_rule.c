@@ -156,6 +156,22 @@ static enum recipe_refusal signal_rule(const struct cfi_state *state, struct sta
 	return RECIPE_ACCEPTED;
 }
 
+/* A function saves the return address below its CFA. If it is above by a word, the code before the
+ * function has pushed two words, and the information leaves that out: glibc's _dl_runtime_resolve
+ * counts from the stack pointer behind the first entry of the linkage table. */
+static void raise_cfa(struct stackd_rule *rule)
+{
+	const int16_t pushed = 16;
+
+	if (rule->ra_offset != 8 || rule->saved_via_reg)
+		return;
+	rule->cfa_offset += pushed;
+	rule->ra_offset = (int16_t)(rule->ra_offset - pushed);
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++)
+		if (rule->saved[i])
+			rule->saved[i] = (int16_t)(rule->saved[i] - pushed);
+}
+
 enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signal_frame,
 				    struct stackd_rule *ret_rule)
 {
@@ -182,6 +198,8 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
 		refused = RECIPE_REFUSED_RSP_RULE;
 	for (int i = 0; i < STACKD_SAVED_COUNT && refused == RECIPE_ACCEPTED; i++)
 		refused = set_saved(state, i, &rule);
+	if (ARCH_HAS_LINK && refused == RECIPE_ACCEPTED)
+		raise_cfa(&rule);
 	if (refused == RECIPE_ACCEPTED)
 		*ret_rule = rule;
 	return refused;

@@ -436,7 +436,7 @@ int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 
 bool perfdata_user_regs(const struct perfdata_sample *s, struct stackd_regs *ret_regs)
 {
-	const uint64_t wanted = 1u << STACKD_REG_SP | 1u << STACKD_REG_PC;
+	const uint64_t wanted = UINT64_C(1) << STACKD_REG_SP | UINT64_C(1) << STACKD_REG_PC;
 	const uint64_t *value = s->regs;
 	struct stackd_regs regs = {0};
 	uint64_t found = 0;
