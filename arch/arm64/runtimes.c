@@ -121,3 +121,9 @@ bool java_entry_is_start(const uint8_t *code)
 	(void)code;
 	return false;
 }
+
+size_t java_entry_is_closed(const uint8_t *code, size_t len, bool *ret_is_made)
+{
+	(void)code, (void)len, (void)ret_is_made;
+	return 0;
+}
