@@ -49,8 +49,8 @@
  *                         follow from them is known
  *   ARCH_READS_OLD_PAGES  1: the kernel half can read each page that is in memory; 0: on some
  *                         machines, none that fork has mapped and that was not used since
- *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA; 0 in a rule
- *                         if it is in STACKD_REG_LINK
+ *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA; 0 in a
+ *                         rule if it is in STACKD_REG_LINK
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
  *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
  *                         that a signal interrupted, from the stack pointer at the return from
