@@ -369,7 +369,7 @@ do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
 # The port to arm64, which is in the making, in an emulated machine.
 do_arm64() {
     deps arm64 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    timeout 3600 env -u STACKD_BTF python3 tests/arm64/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
+    timeout 3600 env -u STACKD_BTF python3 tests/arm64/run.py --logs "$logs" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL arm64-' "$results" || say "FAIL arm64: the tests broke off" ;;
