@@ -61,6 +61,7 @@ enum insn_idiom {
 	INSN_STACK_BOUND, /* compares the stack pointer with src */
 	INSN_COMPARISON,  /* any other comparison */
 	INSN_SLOT,	  /* calls, or jumps to, the address in the word at `target` */
+	INSN_FIELD,	  /* calls the address in the word at addend + disp */
 };
 
 struct insn {

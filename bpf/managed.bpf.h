@@ -733,16 +733,25 @@ __noinline int managed_add_object(struct scratch *given, __u64 cfa)
 	return !s->managed.why;
 }
 
-/* Ends a walk that has met an activation. If each activation has one frame, marks all frames as not
- * proven, unless the walk has reached the thread's entry and the chain has ended. A global
- * function, so that the BPF verifier checks it once. */
+__noinline int perl_has_ended(struct scratch *given); /* managed_perl.bpf.h */
+
+/* Ends a walk that has met an activation. If each activation has one frame, or one part of Perl's
+ * contexts, marks all frames as not proven, unless the walk has reached the thread's entry and the
+ * chain, or the contexts, have ended. A global function, so that the BPF verifier checks it once.
+ */
 __noinline int managed_finish(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s || s->managed.is.form != STACKD_INTERPRETER_OBJECT || !s->managed.count ||
-	    (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && IS_WHOLE(s->end)))
+	if (!s || !s->managed.count)
 		return 0;
+	if (s->managed.is.form == STACKD_INTERPRETER_PERL) {
+		if (s->walk.managed == MANAGED_PERL && IS_WHOLE(s->end) && perl_has_ended(s))
+			return 0;
+	} else if (s->managed.is.form != STACKD_INTERPRETER_OBJECT ||
+		   (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && IS_WHOLE(s->end))) {
+		return 0;
+	}
 	s->walk.managed = MANAGED_NOT_PROVEN;
 	s->walk.is_once = 1;
 	count(STACKD_COUNT_MANAGED_BROKEN);

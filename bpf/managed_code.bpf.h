@@ -362,6 +362,33 @@ static __always_inline __u32 managed_note_code(struct scratch *s, __u64 address,
 	return number;
 }
 
+/* Returns the number of the function with an address, or with what stands for one, and a hash of
+ * its content; `noted` is where it was read. If it has none yet, returns 0: with
+ * s->managed.new_code if its names are to be sent, else with the reason. A global function, so that
+ * the BPF verifier checks it once, and since the key is on its stack. */
+__noinline int managed_by_content(struct scratch *given, __u64 address, __u64 hash, __u64 noted)
+{
+	struct scratch *s = CHECKED(given);
+	struct managed_code_key key = {0};
+	__u32 *known;
+
+	if (!s)
+		return 0;
+	key.space = s->space;
+	key.address = address;
+	key.hash = hash;
+	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
+	if (known)
+		return managed_note_code(s, noted, *known);
+	if (s->managed.sent++ >= MANAGED_MOST_SENT) {
+		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
+		return 0;
+	}
+	s->managed.new_code = address;
+	s->managed.new_hash = hash;
+	return 0;
+}
+
 /* Returns whether the code object at an address was found last. */
 static __always_inline bool managed_is_repeated(const struct scratch *s, __u64 address)
 {

@@ -99,7 +99,7 @@ static __always_inline void php_text(struct scratch *s, __u64 address,
  * that is written. */
 static __always_inline void php_name(struct scratch *s, struct stackd_managed_text *text)
 {
-	__u64 at = 0, length, bytes;
+	__u64 at = 0;
 	long got;
 
 	string_none(text);
@@ -109,26 +109,12 @@ static __always_inline void php_name(struct scratch *s, struct stackd_managed_te
 			(const void *)(s->managed.php.class_name + PHP_STRING_DATA));
 		if (got < 1)
 			return;
-		at = BOUNDED(got - 1, STACKD_MANAGED_TEXT);
-		text->data[at] = ':';
-		text->data[at + 1] = ':';
-		at += 2;
+		at = string_put_colons(text, BOUNDED(got - 1, STACKD_MANAGED_TEXT));
 	}
-	if (bpf_probe_read_user(s->managed.text, PHP_STRING_DATA,
-				(const void *)s->managed.function.label))
-		return;
-	length = s->managed.text[2];
-	bytes = length < STACKD_MANAGED_TEXT ? length : STACKD_MANAGED_TEXT;
-	FORGET(bytes);
-	if (bytes > STACKD_MANAGED_TEXT || length >> 32 ||
-	    bpf_probe_read_user(&text->data[BOUNDED(at, 2 * STACKD_MANAGED_TEXT)],
-				BOUNDED(bytes, 2 * STACKD_MANAGED_TEXT),
-				(const void *)(s->managed.function.label + PHP_STRING_DATA)))
-		return;
-	at += bytes;
-	text->width = STACKD_MANAGED_UTF8;
-	text->length = at - bytes + length;
-	text->bytes = at < STACKD_MANAGED_TEXT ? at : STACKD_MANAGED_TEXT;
+	if (!bpf_probe_read_user(s->managed.text, PHP_STRING_DATA,
+				 (const void *)s->managed.function.label))
+		string_append(text, at, s->managed.function.label + PHP_STRING_DATA,
+			      s->managed.text[2]);
 }
 
 /* Names the code of a file, which is no function's. */
@@ -194,32 +180,18 @@ static __always_inline __u64 php_names(struct scratch *s)
 }
 
 /* Returns the number of the function whose words were read, by its content; 0 as managed_code(). A
- * function of its own, since the key is on its stack. */
+ * global function, so that the BPF verifier checks it once. */
 __noinline int php_code(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
-	struct managed_code_key key = {0};
-	__u32 *known;
+	__u64 hash;
 
 	if (!s)
 		return 0;
 	if (managed_is_repeated(s, s->managed.php.func))
 		return s->managed.last_number;
-	key.space = s->space;
-	key.address = PHP_BY_CONTENT;
-	key.hash = php_names(s);
-	if (!key.hash)
-		return 0;
-	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
-	if (known)
-		return managed_note_code(s, s->managed.php.func, *known);
-	if (s->managed.sent++ >= MANAGED_MOST_SENT) {
-		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
-		return 0;
-	}
-	s->managed.new_code = PHP_BY_CONTENT;
-	s->managed.new_hash = key.hash;
-	return 0;
+	hash = php_names(s);
+	return hash ? managed_by_content(s, PHP_BY_CONTENT, hash, s->managed.php.func) : 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */

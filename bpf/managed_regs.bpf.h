@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Activations of an interpreter that keeps the address of its frame in a register: what is noted of
- * one when a walk steps out of its native frame, for managed_ruby.bpf.h and managed_php.bpf.h.
+ * Activations of an interpreter that keeps the address of its frame, or state, in a register: what
+ * is noted of one when a walk steps out of its native frame, for managed_ruby.bpf.h,
+ * managed_php.bpf.h and managed_perl.bpf.h.
  */
 #ifndef MANAGED_REGS_BPF_H
 #define MANAGED_REGS_BPF_H

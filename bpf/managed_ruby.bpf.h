@@ -131,13 +131,11 @@ __noinline int ruby_send_code(struct scratch *given)
 }
 
 /* Returns the number of the function with the body that was read, by its content; 0 as
- * managed_code(). A function of its own, since the key is on its stack. */
+ * managed_code(). A global function, so that the BPF verifier checks it once. */
 __noinline int ruby_code(struct scratch *given, __u64 body)
 {
 	struct scratch *s = CHECKED(given);
-	struct managed_code_key key = {0};
-	__u64 file;
-	__u32 *known;
+	__u64 file, hash;
 
 	if (!s)
 		return 0;
@@ -156,22 +154,9 @@ __noinline int ruby_code(struct scratch *given, __u64 body)
 	}
 	if (!s->managed.file_hash)
 		return 0;
-	key.space = s->space;
-	key.address = body;
-	key.hash = ruby_hash(s, mix(s->managed.file_hash ^ s->managed.function.first_line),
-			     s->managed.function.label);
-	if (!key.hash)
-		return 0;
-	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
-	if (known)
-		return managed_note_code(s, body, *known);
-	if (s->managed.sent++ >= MANAGED_MOST_SENT) {
-		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
-		return 0;
-	}
-	s->managed.new_code = body;
-	s->managed.new_hash = key.hash;
-	return 0;
+	hash = ruby_hash(s, mix(s->managed.file_hash ^ s->managed.function.first_line),
+			 s->managed.function.label);
+	return hash ? managed_by_content(s, body, hash, body) : 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */

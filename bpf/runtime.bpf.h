@@ -19,7 +19,7 @@
 
 /* A step's result: WALK_GO_ON, out of a function that runs bytecode. */
 #define WALK_MANAGED 252
-/* the same out of Ruby's or PHP's, by registers */
+/* the same out of Ruby's, PHP's or Perl's, by registers */
 #define WALK_MANAGED_REGS 251
 
 /* Returns whether a rule is of a kind that only a runtime has. */
@@ -32,7 +32,7 @@ __noinline int runtime_step(struct scratch *given); /* managed.bpf.h */
 
 /* Steps to the caller by such a rule. Returns WALK_GO_ON, WALK_AGAIN, an end reason, or
  * WALK_MANAGED or WALK_MANAGED_REGS: it has stepped, and managed frames precede the walk's frame
- * (managed.bpf.h, managed_ruby.bpf.h, managed_php.bpf.h). */
+ * (managed.bpf.h, managed_ruby.bpf.h, managed_php.bpf.h, managed_perl.bpf.h). */
 static __always_inline int runtime_step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	s->switching = *rule;

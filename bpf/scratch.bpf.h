@@ -142,6 +142,7 @@ enum managed_state {
 	MANAGED_NOT_PROVEN, /* all managed frames of the walk are unproven */
 	MANAGED_RUBY,	    /* as GOES_ON, with frames of Ruby's functions */
 	MANAGED_PHP,	    /* or of PHP's */
+	MANAGED_PERL,	    /* or of Perl's */
 };
 
 /* enum stackd_root in scratch.end */
@@ -357,8 +358,8 @@ struct scratch {
 			__u64 r[STACKD_SAVED_COUNT]; /* 0: not known */
 			__u64 frame, instruction;    /* two of these (stackd_managed.h) */
 		} regs;
-		struct { /* of the function that was read last, by managed_ruby.bpf.h and
-			  * managed_php.bpf.h */
+		struct { /* of the function that was read last, by managed_ruby.bpf.h,
+			  * managed_php.bpf.h and managed_perl.bpf.h */
 			__u64 file, label; /* addresses of its names */
 			__u32 first_line, line;
 		} function;
@@ -380,6 +381,33 @@ struct scratch {
 			__u32 has_unbegun; /* a function that has not begun was passed */
 			__u32 pad;
 		} php;
+		struct {	      /* managed_perl.bpf.h */
+			__u64 self;   /* address of the interpreter's state */
+			__u64 op;     /* of the operation that its next activation runs */
+			__u64 cop;    /* where the next function is: its last statement */
+			__u64 saves;  /* the stack of saved values */
+			__u64 stack;  /* the next stack of contexts: its array, */
+			__u64 before; /* and the stack before it */
+			__s32 next;   /* index of its next context */
+			__u32 kind;   /* of values that it is for */
+			__u64 cv, oldcop, retop; /* of the context that was read last */
+			__u64 label;		 /* likewise: a name in place of a function's */
+			__u64 package;		 /* of the function that was read last; 0: none */
+			__u32 site;		 /* enum stackd_perl_site of the activation */
+			__u32 owed_site;
+			__u64 owed_of;	   /* in the walk at this time, the first context is of
+					    * an activation that was left out */
+			__u32 first;	   /* enum perl_first of that context */
+			__u32 saved;	   /* how many values had been saved at it */
+			__u32 is_hidden;   /* contexts are passed, and not shown */
+			__u32 is_top;	   /* no function was read yet */
+			__u32 found;	   /* functions that were read, or passed */
+			__u32 is_over;	   /* what the activation ran has ended */
+			__u32 type;	   /* of the function's value */
+			__u32 is_op_known; /* `op` is known; then 0 says that none runs */
+			__u32 peeked;	   /* enum perl_kind of what is next */
+			__u32 pad;
+		} perl;
 	} managed;
 
 	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* aligned, since copies to the start of a cache

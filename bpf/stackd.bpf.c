@@ -270,6 +270,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 __noinline int managed_frames(struct scratch *given);
 __noinline int ruby_frames(struct scratch *given); /* managed_ruby.bpf.h */
 __noinline int php_frames(struct scratch *given);  /* managed_php.bpf.h */
+__noinline int perl_frames(struct scratch *given); /* managed_perl.bpf.h */
 __noinline int managed_finish(struct scratch *given);
 __noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
 __noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
@@ -284,6 +285,8 @@ static __always_inline long walk_managed(struct scratch *s, int end)
 		ends = managed_frames(s);
 	else if (s->managed.is.form == STACKD_INTERPRETER_PHP)
 		ends = php_frames(s);
+	else if (s->managed.is.form == STACKD_INTERPRETER_PERL)
+		ends = perl_frames(s);
 	else
 		ends = ruby_frames(s);
 	FORGET(ends);
@@ -807,6 +810,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 /* behind what most walks run */
 #include "managed.bpf.h"
 #include "managed_chain.bpf.h"
+#include "managed_perl.bpf.h"
 #include "managed_php.bpf.h"
 #include "managed_ruby.bpf.h"
 

@@ -582,7 +582,7 @@ enum stackd_cfa {
 			       * of g from the thread pointer; saved: of g.m, m.g0, g.sched, and,
 			       * from the pointer of that stack, of where it left it before */
 	STACKD_CFA_EVAL,      /* as REG; the function runs Python's bytecode (stackd_managed.h) */
-	STACKD_CFA_EVAL_REGS, /* as REG; the function runs Ruby's or PHP's bytecode, and its
+	STACKD_CFA_EVAL_REGS, /* as REG; the function runs bytecode of Ruby, PHP or Perl, and its
 			       * registers say where it is */
 	STACKD_CFA_COPIED,    /* as REG, but the daemon walks: it reads which function of JavaScript
 			       * this frame runs in the copy of the stack */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * CPython's, Ruby's and PHP's frames: what the kernel half reads them by, and what it sends of
- * them.
+ * CPython's, Ruby's, PHP's and Perl's frames: what the kernel half reads them by, and what it sends
+ * of them.
  *
  * A file with the interpreter (an executable, or a library) has a struct stackd_interpreter, which
  * the process that compiles the file's table finds in the file. The rules of the function that runs
@@ -10,7 +10,7 @@
  * first, and then the activation's own frame. Such a managed frame is a location of the file
  * STACKD_FILE_MANAGED:
  *
- *   code object's number << 20 | instruction, counted in units of two bytes; of Ruby and PHP: line
+ *   code object's number << 20 | instruction, counted in units of two bytes; of others: line
  *
  * A code object gets its number when it is first met. Its names then go into the ring, as a
  * MANAGED record, before the sample: so they are known even if the process ends right after it.
@@ -35,6 +35,9 @@ enum stackd_interpreter_form {
 	STACKD_INTERPRETER_RUBY,   /* Ruby: from the control frame in one of the activation's
 				    * registers to one that is marked as its first */
 	STACKD_INTERPRETER_PHP,	   /* PHP: likewise, but the frames are a chain */
+	STACKD_INTERPRETER_PERL, /* Perl: an activation's register has the interpreter's state, and
+				  * the state stacks of contexts; the end of the walk proves which
+				  * of these each activation has */
 };
 
 /* Where the versions of code objects are counted: the next one's. */
@@ -76,6 +79,31 @@ struct stackd_php {
 	__u32 n_stale;	     /* so far behind that function's start, code where the frame's register
 			      * is set to the caller, and the instruction's is not yet */
 	__u16 stale_from[STACKD_PHP_STALE], stale_to[STACKD_PHP_STALE];
+};
+
+#define STACKD_PERL_SITES 20
+
+/* From where Perl's loop over operations is called, by how contexts have what it runs. */
+enum stackd_perl_site {
+	STACKD_PERL_CALL,  /* a call of a function: the next context that leads back to nothing */
+	STACKD_PERL_BLOCK, /* a block that is run again and again: that context is marked so */
+	STACKD_PERL_SCOPE, /* a place to which exceptions jump: what the loop before ran goes on */
+	STACKD_PERL_RUN,   /* the program: what is left */
+	STACKD_PERL_SITE_KINDS
+};
+
+/* What Perl's contexts are read by. */
+struct stackd_perl {
+	__s32 sites[STACKD_PERL_SITES]; /* return addresses of these calls, from the loop's start;
+					 * first those of the first kind, */
+	__u8 ends[STACKD_PERL_SITE_KINDS]; /* before this index, and so on */
+	__u16 body_from;		   /* in the loop: where the register is set */
+	__u16 nextstate, go_to;		   /* numbers of operations, */
+	__u16 saved_op;			   /* and of an entry of the stack of saved values */
+	__u16 compiling;		   /* in the state: the statement that is compiled */
+	__u8 calls_in_loop; /* a function that is called from C is called in a loop of its own, even
+			     * if it is written in C */
+	__u8 pad;
 };
 
 /* Offsets are in bytes. */
@@ -128,11 +156,13 @@ struct stackd_interpreter {
 	__u32 n_pushes;
 	__u32 pushed_from[STACKD_INTERPRETER_PUSHES], pushed_to[STACKD_INTERPRETER_PUSHES];
 	__u8 frame_register; /* DWARF numbers of the registers in which the function that runs */
-	__u8 instruction_register; /* bytecode has its frame (Ruby, PHP) and instruction (PHP) */
+	__u8 instruction_register; /* bytecode has its frame (Ruby, PHP; Perl: state) and
+				    * instruction (PHP) */
 	__u16 pad;
 	union {
 		struct stackd_ruby ruby;
 		struct stackd_php php;
+		struct stackd_perl perl;
 	};
 };
 

@@ -20,7 +20,8 @@
 	X(PYTHON, python)   /* CPython */                                                          \
 	X(V8, v8)	    /* JavaScript's, in node */                                            \
 	X(RUBY, ruby)	    /* Ruby's own, in C */                                                 \
-	X(PHP, php)	    /* PHP's own */
+	X(PHP, php)	    /* PHP's own */                                                        \
+	X(PERL, perl)	    /* Perl's own */
 
 enum stackd_runtime {
 #define X(NAME, name) STACKD_RUNTIME_##NAME,

@@ -385,6 +385,10 @@ static void classify_indirect(const ZydisDecodedOperand *o, struct insn *i, uint
 	if (is_flat(&o[0]) && o[0].mem.base == ZYDIS_REGISTER_RIP) {
 		i->idiom = INSN_SLOT;
 		i->target = next + (uint64_t)o[0].mem.disp.value;
+	} else if (i->flow == INSN_CALL_INDIRECT && based(&o[0]) != INSN_NO_REG) {
+		i->idiom = INSN_FIELD;
+		i->addend = (uint8_t)based(&o[0]);
+		i->disp = (int32_t)o[0].mem.disp.value;
 	} else if (i->flow == INSN_JUMP_INDIRECT) {
 		classify_entry(&o[0], INSN_NO_REG, 8, true, i);
 	}
