@@ -284,7 +284,8 @@ __noinline int perl_function(struct scratch *given)
 		return 0;
 	s->managed.function.line = s->managed.words[PERL_OP_TYPE] >> 32;
 	s->managed.function.file = s->managed.words[PERL_COP_FILE];
-	noted = (s->managed.perl.label ?: s->managed.perl.cv) ^ s->managed.function.file;
+	/* Each statement may have a copy of its own of its file's name. */
+	noted = mix(mix(s->managed.perl.label ?: s->managed.perl.cv) ^ s->managed.function.file);
 	if (managed_is_repeated(s, noted))
 		return s->managed.last_number;
 	s->managed.function.first_line = 0;

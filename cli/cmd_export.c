@@ -68,7 +68,8 @@ static const struct argp_option cmd_export_options[] = {
 	{"kinds", CMD_EXPORT_KINDS, 0, 0,
 	 "With --folded: put the kinds of functions into their names, for tools that color by "
 	 "them: _[k] behind the kernel's, _[i] behind inlined ones, _[j] behind JIT code's, and "
-	 "py::NAME:FILE, rb::NAME:FILE or php::NAME:FILE for Python's, Ruby's and PHP's",
+	 "py::NAME:FILE, rb::NAME:FILE, php::NAME:FILE or pl::NAME:FILE for Python's, Ruby's, "
+	 "PHP's and Perl's",
 	 3},
 	{"output", 'o', "FILE", 0, "Write to this file", 4},
 	{0},

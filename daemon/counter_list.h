@@ -169,8 +169,8 @@
 	  "stacks with activations of an interpreter that have native frames alone, since "             \
 	  "stackd has walked them")                                                                     \
 	X(tables.unread, "interpreters_unread", COUNT,                                                  \
-	  "files with an interpreter whose functions are not read (Python, Ruby, PHP): its "            \
-	  "version, or its build, is none of those in docs/PYTHON.md, RUBY.md and PHP.md")              \
+	  "files with an interpreter whose functions are not read (Python, Ruby, PHP, Perl): its "      \
+	  "version, or its build, is none of those in docs/PYTHON.md, RUBY.md, PHP.md and PERL.md")     \
 	X(recorded.machines.found, "jit_runtimes", COUNT,                                               \
 	  "processes with a runtime (HotSpot) that names the functions of the code it has made")        \
 	X(recorded.machines.unread, "jit_runtimes_unread", COUNT,                                       \

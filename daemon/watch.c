@@ -76,10 +76,11 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "reasons",
 			  refused, text_plural(refused, "", "s"));
 	if (unread)
-		log_warning("met %" PRIu64 " file%s with a Python, Ruby or PHP whose functions are "
-			    "not read: docs/PYTHON.md, RUBY.md and PHP.md list the versions and "
-			    "builds that are",
-			    unread, text_plural(unread, "", "s"));
+		log_warning(
+			"met %" PRIu64 " file%s with a Python, Ruby, PHP or Perl whose functions "
+			"are not read: docs/PYTHON.md, RUBY.md, PHP.md and PERL.md list the versions and "
+			"builds that are",
+			unread, text_plural(unread, "", "s"));
 }
 
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz)

@@ -56,6 +56,7 @@ import test_mpi  # noqa: E402,F401
 import test_regions  # noqa: E402,F401
 import test_region_names  # noqa: E402,F401
 import test_rights  # noqa: E402,F401
+import test_perl  # noqa: E402,F401
 import test_php  # noqa: E402,F401
 import test_ruby  # noqa: E402,F401
 import test_shares  # noqa: E402,F401

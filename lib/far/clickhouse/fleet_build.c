@@ -63,6 +63,7 @@ static uint32_t kind_number(const char *name)
 	return strcmp(name, frame_kind_name(FRAME_PYTHON)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_RUBY)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_PHP)) == 0 ||
+			       strcmp(name, frame_kind_name(FRAME_PERL)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVA)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVASCRIPT)) == 0
 		       ? OBJECT_MANAGED

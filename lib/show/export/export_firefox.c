@@ -41,6 +41,7 @@ enum firefox_category {
 	FIREFOX_PYTHON,
 	FIREFOX_RUBY,
 	FIREFOX_PHP,
+	FIREFOX_PERL,
 	FIREFOX_MANAGED
 };
 
@@ -184,17 +185,12 @@ static void firefox_category(struct firefox *f, uint32_t i)
 {
 	const struct profile_frame *frame = &firefox_frame(f, i)->frame;
 	static const uint8_t categories[FRAME_KINDS] = {
-		[FRAME_NATIVE] = FIREFOX_USER,
-		[FRAME_INLINED] = FIREFOX_USER,
-		[FRAME_KERNEL] = FIREFOX_KERNEL,
-		[FRAME_JIT] = FIREFOX_JIT,
-		[FRAME_PYTHON] = FIREFOX_PYTHON,
-		[FRAME_JAVA] = FIREFOX_MANAGED,
-		[FRAME_PHP] = FIREFOX_PHP,
-		[FRAME_RUBY] = FIREFOX_RUBY,
-		[FRAME_JAVASCRIPT] = FIREFOX_MANAGED,
-		[FRAME_MANAGED] = FIREFOX_MANAGED,
-		[FRAME_NOTE] = FIREFOX_OTHER,
+		[FRAME_NATIVE] = FIREFOX_USER,	   [FRAME_INLINED] = FIREFOX_USER,
+		[FRAME_KERNEL] = FIREFOX_KERNEL,   [FRAME_JIT] = FIREFOX_JIT,
+		[FRAME_PYTHON] = FIREFOX_PYTHON,   [FRAME_JAVA] = FIREFOX_MANAGED,
+		[FRAME_PHP] = FIREFOX_PHP,	   [FRAME_PERL] = FIREFOX_PERL,
+		[FRAME_RUBY] = FIREFOX_RUBY,	   [FRAME_JAVASCRIPT] = FIREFOX_MANAGED,
+		[FRAME_MANAGED] = FIREFOX_MANAGED, [FRAME_NOTE] = FIREFOX_OTHER,
 	};
 
 	json_put_uint(&f->json, NULL,
@@ -591,6 +587,7 @@ static void firefox_categories(struct json *j)
 			  [FIREFOX_PYTHON] = {"Python", "green"},
 			  [FIREFOX_RUBY] = {"Ruby", "lightred"},
 			  [FIREFOX_PHP] = {"PHP", "blue"},
+			  [FIREFOX_PERL] = {"Perl", "brown"},
 			  [FIREFOX_MANAGED] = {"Interpreted", "lightblue"}};
 
 	json_put_array(j, "categories");

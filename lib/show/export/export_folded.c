@@ -34,10 +34,11 @@ static const struct {
 	const char *before, *behind;
 	bool has_file;
 } folded_kinds[FRAME_KINDS] = {
-	[FRAME_INLINED] = {"", "_[i]", false}, [FRAME_KERNEL] = {"", "_[k]", false},
-	[FRAME_JIT] = {"", "_[j]", false},     [FRAME_PYTHON] = {"py::", "", true},
-	[FRAME_RUBY] = {"rb::", "", true},     [FRAME_PHP] = {"php::", "", true},
-	[FRAME_JAVA] = {"", "_[j]", false},    [FRAME_JAVASCRIPT] = {"", "_[j]", false},
+	[FRAME_INLINED] = {"", "_[i]", false},	  [FRAME_KERNEL] = {"", "_[k]", false},
+	[FRAME_JIT] = {"", "_[j]", false},	  [FRAME_PYTHON] = {"py::", "", true},
+	[FRAME_RUBY] = {"rb::", "", true},	  [FRAME_PHP] = {"php::", "", true},
+	[FRAME_PERL] = {"pl::", "", true},	  [FRAME_JAVA] = {"", "_[j]", false},
+	[FRAME_JAVASCRIPT] = {"", "_[j]", false},
 };
 
 struct folded {

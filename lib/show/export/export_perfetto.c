@@ -255,11 +255,12 @@ static void put_frame(struct writer *w, const struct profile_frame *frame, uint6
 		      uint64_t source)
 {
 	static const uint8_t kinds[FRAME_KINDS] = {
-		[FRAME_NATIVE] = KIND_NATIVE,	   [FRAME_INLINED] = KIND_NATIVE,
-		[FRAME_KERNEL] = KIND_KERNEL,	   [FRAME_JIT] = KIND_JIT,
-		[FRAME_PYTHON] = KIND_INTERPRETED, [FRAME_JAVA] = KIND_JIT,
-		[FRAME_RUBY] = KIND_INTERPRETED,   [FRAME_PHP] = KIND_INTERPRETED,
-		[FRAME_JAVASCRIPT] = KIND_JIT,	   [FRAME_MANAGED] = KIND_INTERPRETED,
+		[FRAME_NATIVE] = KIND_NATIVE,	    [FRAME_INLINED] = KIND_NATIVE,
+		[FRAME_KERNEL] = KIND_KERNEL,	    [FRAME_JIT] = KIND_JIT,
+		[FRAME_PYTHON] = KIND_INTERPRETED,  [FRAME_JAVA] = KIND_JIT,
+		[FRAME_RUBY] = KIND_INTERPRETED,    [FRAME_PHP] = KIND_INTERPRETED,
+		[FRAME_PERL] = KIND_INTERPRETED,    [FRAME_JAVASCRIPT] = KIND_JIT,
+		[FRAME_MANAGED] = KIND_INTERPRETED,
 	};
 	const bool has_code = frame->location != UINT32_MAX;
 	const struct store_location *location =

@@ -280,9 +280,9 @@ static void widen(struct otlp_tables *p, int32_t mapping, uint64_t address)
 static void name_type(struct otlp_tables *p, const struct store_object *object, Otlp__Location *row)
 {
 	static const char *const types[FRAME_KINDS] = {
-		[FRAME_NATIVE] = "native",   [FRAME_KERNEL] = "kernel", [FRAME_PYTHON] = "cpython",
-		[FRAME_RUBY] = "ruby",	     [FRAME_PHP] = "php",	[FRAME_JAVA] = "jvm",
-		[FRAME_JAVASCRIPT] = "v8js",
+		[FRAME_NATIVE] = "native", [FRAME_KERNEL] = "kernel",	[FRAME_PYTHON] = "cpython",
+		[FRAME_RUBY] = "ruby",	   [FRAME_PHP] = "php",		[FRAME_PERL] = "perl",
+		[FRAME_JAVA] = "jvm",	   [FRAME_JAVASCRIPT] = "v8js",
 	};
 	const char *type = types[frame_kind_of_object(object)];
 

@@ -17,6 +17,7 @@ enum frame_kind {
 	FRAME_JIT,	  /* machine code that a process made at run time */
 	FRAME_PYTHON,	  /* a function of Python, which an interpreter runs */
 	FRAME_PHP,	  /* a function or method of PHP, or the code of a file of it, likewise */
+	FRAME_PERL,	  /* a function of Perl, or code that it evaluates, likewise */
 	FRAME_RUBY,	  /* a method or block of Ruby, likewise */
 	FRAME_JAVA,	  /* a method of Java, compiled or not; or a stub of its machine */
 	FRAME_JAVASCRIPT, /* likewise, a function of JavaScript */

@@ -472,7 +472,7 @@ static bool has_kind(const struct store_tables *tables, enum frame_kind kind)
 /* Gives the languages whose interpreters were met: "python, ruby". */
 static const char *interpreted(const struct store_tables *tables, char *to, size_t room)
 {
-	static const enum frame_kind kinds[] = {FRAME_PYTHON, FRAME_RUBY, FRAME_PHP};
+	static const enum frame_kind kinds[] = {FRAME_PYTHON, FRAME_RUBY, FRAME_PHP, FRAME_PERL};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -57,10 +57,10 @@ static const struct {
 	{"wakers_lost_ring", "wakers were lost (--ring-bytes)"},
 	{"managed_unproven.",
 	 "activations of an interpreter have functions that are not shown: they are "
-	 "not proven (docs/PYTHON.md, RUBY.md, PHP.md)"},
+	 "not proven (docs/PYTHON.md, RUBY.md, PHP.md, PERL.md)"},
 	{"interpreters_unread",
-	 "files have a Python, Ruby or PHP whose functions are not read (docs/PYTHON.md, RUBY.md, "
-	 "PHP.md)"},
+	 "files have a Python, Ruby, PHP or Perl whose functions are not read (docs/PYTHON.md, "
+	 "RUBY.md, PHP.md, PERL.md)"},
 	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
 	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
 	{"refused.file_", "files were refused: nothing is known of their code"},

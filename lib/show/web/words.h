@@ -27,6 +27,7 @@
 	X(PYTHON, "python")                                                                        \
 	X(RUBY, "ruby")                                                                            \
 	X(PHP, "php")                                                                              \
+	X(PERL, "perl")                                                                            \
 	X(JAVA, "java")                                                                            \
 	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \
