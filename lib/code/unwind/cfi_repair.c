@@ -178,18 +178,25 @@ static void in_epilogue(const struct elf_file *elf, const struct cfi_index *inde
 
 /* --- all cases ------------------------------------------------------------------------------ */
 
+/* Reads the instructions around an offset; those before the file's start are 0. */
+static bool read_words(const struct elf_file *elf, uint64_t offset,
+		       uint32_t words[LEAF_FRAME_WORDS])
+{
+	const uint64_t before = LEAF_FRAME_BEFORE * sizeof(uint32_t);
+	const uint64_t back = offset < before ? 0 : before;
+
+	return elf_file_read(elf, offset - back, (uint8_t *)words + before - back,
+			     LEAF_FRAME_WORDS * sizeof(uint32_t) - (before - back)) > 0;
+}
+
 /* Sets the rule that the instructions around an offset prove, if calls leave the return address in
  * a register. */
 static bool as_instructions_prove(const struct elf_file *elf, uint64_t offset,
 				  struct walk_rule *rule)
 {
-	const uint64_t before = LEAF_FRAME_BEFORE * sizeof(uint32_t);
 	uint32_t words[LEAF_FRAME_WORDS] = {0};
-	const uint64_t back = offset < before ? 0 : before;
 
-	return ARCH_HAS_LINK &&
-	       elf_file_read(elf, offset - back, (uint8_t *)words + before - back,
-			     sizeof(words) - (before - back)) > 0 &&
+	return ARCH_HAS_LINK && read_words(elf, offset, words) &&
 	       leaf_frame_mend(words, &rule->fast);
 }
 
