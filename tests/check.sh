@@ -246,7 +246,7 @@ lint_begin() {
         lint_layers lint_headers lint_arch lint_opens lint_texts lint_two_registers lint_arm64 \
         lint_sizes lint_checked lint_json
     export jobs flags warnings
-    run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/one_file.html.inc build/gen/left_out.h
+    run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/web_files.inc build/gen/one_file.html.inc build/gen/left_out.h
 }
 
 do_lint() { # [--long]
