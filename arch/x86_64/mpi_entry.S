@@ -6,10 +6,9 @@
  * Arguments and results of MPI are whole numbers, addresses, and one `double` (MPI_Wtime()).
  */
 #include "../../libstackmpi/functions.h"
+#include "call_begin.S"
 
 #define CALL_BYTES 256 /* at least sizeof(struct call), and room for two results */
-#define ARGUMENTS  48  /* offsets in struct call, behind six saved registers */
-#define SLOT	   96
 #define NUMBER	   104
 #define RESULT	   240
 #define RESULT_2   248
@@ -46,20 +45,7 @@ MPI_ALL_FUNCTIONS(ENTRY)
 	.type	mpi_call, @function
 mpi_call:
 	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	subq	$CALL_BYTES, %rsp
-	movq	(%rbp), %rax
-	movq	%rax, (%rsp)
-	movq	%rbx, 8(%rsp)
-	movq	%r12, 16(%rsp)
-	movq	%r13, 24(%rsp)
-	movq	%r14, 32(%rsp)
-	movq	%r15, 40(%rsp)
-	movq	%rdi, ARGUMENTS(%rsp)
+	call_begin CALL_BYTES
 	movq	%rsi, ARGUMENTS+8(%rsp)
 	movq	%rdx, ARGUMENTS+16(%rsp)
 	movq	%rcx, ARGUMENTS+24(%rsp)

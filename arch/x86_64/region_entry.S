@@ -4,9 +4,9 @@
  * the argument in a struct call (libstackmpi/call.h), and give it to region_begin() or
  * region_end().
  */
+#include "call_begin.S"
+
 #define CALL_BYTES 240
-#define ARGUMENTS  48 /* offsets in struct call, behind six saved registers */
-#define SLOT	   96
 
 	.text
 
@@ -16,20 +16,7 @@
 	.type	\name, @function
 \name:
 	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	subq	$CALL_BYTES, %rsp
-	movq	(%rbp), %rax
-	movq	%rax, (%rsp)
-	movq	%rbx, 8(%rsp)
-	movq	%r12, 16(%rsp)
-	movq	%r13, 24(%rsp)
-	movq	%r14, 32(%rsp)
-	movq	%r15, 40(%rsp)
-	movq	%rdi, ARGUMENTS(%rsp)
+	call_begin CALL_BYTES
 	leaq	8(%rbp), %rax
 	movq	%rax, SLOT(%rsp)
 	movq	%rsp, %rdi
