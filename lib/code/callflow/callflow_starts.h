@@ -7,8 +7,8 @@
  * The table is untrusted: a start that it gives may be none, so the caller may only use it to leave
  * out a check of code that the file's owner has no reason to hide.
  */
-#ifndef X
-#define X
+#ifndef CALLFLOW_CALLFLOW_STARTS_H
+#define CALLFLOW_CALLFLOW_STARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  *
  * What a server refuses does not keep the other profiles from it.
  */
-#ifndef SERVER_SERVER_PUSH_H
-#define SERVER_SERVER_PUSH_H
+#ifndef PUSH_PUSH_STORE_H
+#define PUSH_PUSH_STORE_H
 
 #include <stddef.h>
 
