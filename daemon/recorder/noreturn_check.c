@@ -4,19 +4,19 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "arch/call_site.h"
+#include "base/vec.h"
 
 #define NONE	    UINT32_MAX
 #define MOST_OBJECT (1u << 20) /* number of an object beyond which nothing is kept */
 
 void noreturn_check_fini(struct noreturn_check *n)
 {
-	for (size_t i = 0; i < n->starts.count; i++)
-		callflow_starts_fini(&n->starts.items[i]);
-	free(n->starts.items);
-	free(n->known.items);
+	for (size_t i = 0; i < n->starts_cap; i++)
+		callflow_starts_fini(&n->starts[i]);
+	free(n->starts);
+	free(n->known);
 	int_map_fini(&n->functions);
 	*n = (struct noreturn_check){.objects = n->objects, .locations = n->locations};
 }
@@ -41,16 +41,9 @@ static uint32_t offset_of(const struct elf_file *elf, uint64_t vaddr)
 /* Gives what is kept of a location; it lives until the next call. 0 or -ENOMEM. */
 static int find_known(struct noreturn_check *n, uint32_t number, struct noreturn_location **ret)
 {
-	const size_t count = number + 1u;
-
-	if (count > n->known.count) {
-		if (VEC_RESERVE(&n->known, count - n->known.count))
-			return -ENOMEM;
-		memset(&n->known.items[n->known.count], 0,
-		       (count - n->known.count) * sizeof(*n->known.items));
-		n->known.count = count;
-	}
-	*ret = &n->known.items[number];
+	if (VEC_GROW_ZEROED(n->known, n->known_cap, (size_t)number + 1))
+		return -ENOMEM;
+	*ret = &n->known[number];
 	return 0;
 }
 
@@ -58,18 +51,11 @@ static int find_known(struct noreturn_check *n, uint32_t number, struct noreturn
  */
 static int find_starts(struct noreturn_check *n, uint32_t number, struct callflow_starts **ret)
 {
-	const size_t count = number + 1u;
-
 	if (number >= MOST_OBJECT)
 		return -ENODATA;
-	if (count > n->starts.count) {
-		if (VEC_RESERVE(&n->starts, count - n->starts.count))
-			return -ENOMEM;
-		memset(&n->starts.items[n->starts.count], 0,
-		       (count - n->starts.count) * sizeof(*n->starts.items));
-		n->starts.count = count;
-	}
-	*ret = &n->starts.items[number];
+	if (VEC_GROW_ZEROED(n->starts, n->starts_cap, (size_t)number + 1))
+		return -ENOMEM;
+	*ret = &n->starts[number];
 	return 0;
 }
 
@@ -174,7 +160,7 @@ static int may_return(struct noreturn_check *n, uint32_t callee, bool *ret_may)
 	uint64_t vaddr;
 
 	*ret_may = elf_file_offset_to_vaddr(elf, l->offset, &vaddr) &&
-		   callflow_starts_may_return(&n->starts.items[l->object], elf, vaddr);
+		   callflow_starts_may_return(&n->starts[l->object], elf, vaddr);
 	return *ret_may ? noreturn_check_answer(n, callee, false) : 0;
 }
 
@@ -207,6 +193,5 @@ int noreturn_check_answer(struct noreturn_check *n, uint32_t callee, bool is_nor
 {
 	const uint32_t object = location_at(n->locations, callee)->object;
 
-	return int_map_set(&n->functions, key_of(object, n->known.items[callee].function),
-			   is_noreturn);
+	return int_map_set(&n->functions, key_of(object, n->known[callee].function), is_noreturn);
 }

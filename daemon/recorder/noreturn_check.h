@@ -16,7 +16,6 @@
 #define RECORDER_NORETURN_CHECK_H
 
 #include "base/int_map.h"
-#include "base/vec.h"
 #include "callflow/callflow_starts.h"
 #include "proc/object.h"
 #include "stack/location.h"
@@ -38,8 +37,10 @@ struct noreturn_location {
 struct noreturn_check {			    /* zeroed but for the first two is empty */
 	const struct object_table *objects; /* borrowed */
 	const struct location_table *locations;
-	VEC(struct noreturn_location) known; /* by location */
-	VEC(struct callflow_starts) starts;  /* by object */
+	struct noreturn_location *known; /* by location */
+	size_t known_cap;
+	struct callflow_starts *starts; /* by object */
+	size_t starts_cap;
 	size_t kept; /* sum of what they keep; beyond NORETURN_CHECK_KEPT, further files have
 		      * none */
 	struct int_map functions; /* by object and offset: 1: it never returns, 0: it does */
