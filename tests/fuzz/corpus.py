@@ -3,12 +3,14 @@
 """Makes the fuzz targets' first inputs: corpus.py DIRECTORY
 
 Small programs are compiled here, each for a kind of call frame information (frame pointers,
-realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
-files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
+realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack), and one
+for what a file with Perl's interpreter exports. The files go to DIRECTORY/elf_file and
+DIRECTORY/interpreter; their sections, with the header that fuzz_cfi wants, to
 DIRECTORY/cfi; their code, with the headers that fuzz_analysis and fuzz_made want, to
 DIRECTORY/analysis and DIRECTORY/made; the linker's index and the bytes after it in its program
 header, with the header that fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr; small tables of Go
-functions, made here, to DIRECTORY/pclntab.
+functions, made here, to DIRECTORY/pclntab; pieces of HotSpot's code, with the header that
+fuzz_java_depth wants, to DIRECTORY/java_depth.
 Fuzzing adds its findings to the same folders.
 """
 
@@ -60,6 +62,20 @@ __asm__(".text; .globl odd; .type odd, @function; odd: .cfi_startproc; .cfi_sign
         ".cfi_escape 0x10,6,2,0x76,0; nop; .cfi_escape 0x0f,3,0x76,0x78,6; ret; .cfi_endproc");
 int FUNCTION(void) { return 1; }
 """
+PERL = """
+#define FIELD(at) (*(long (**)(char *))(my_perl + (at)))
+const unsigned char PL_revision = 5, PL_version = 36, PL_subversion = 0;
+const unsigned short PL_interp_size = 3768;
+int Perl_runops_standard(char *my_perl) {
+    long (**op)(char *) = *(void **)my_perl;
+    while ((op = (void *)op[0](my_perl))) *(void **)my_perl = op;
+    return 0; }
+long FUNCTION(char *my_perl) { return FIELD(2288)(my_perl) + 1; }
+__attribute__((visibility("hidden"), noinline)) long block(char *my_perl) { return FIELD(2288)(my_perl) + 2; }
+int perl_run(char *my_perl) {
+    *(void **)(my_perl + 760) = &my_perl;
+    return (int)FIELD(2288)(my_perl) + (int)block(my_perl); }
+"""
 CXX = """
 struct guard { ~guard(); }; void use(guard *);
 int FUNCTION(int n) { guard g; try { use(&g); } catch (int e) { return e; } return n; }
@@ -82,6 +98,9 @@ PROGRAMS = {
     "switch": ("c", SWITCH, "-O2 -fno-asynchronous-unwind-tables -shared -fPIC"),
     "switch_fixed": ("c", SWITCH + "void _start(void) { FUNCTION(2); }",
                      "-O2 -fno-asynchronous-unwind-tables -fno-pic -no-pie -static"),
+    "perl": ("c", PERL, "-O2 -shared -fPIC -Wl,--hash-style=gnu"),
+    "perl_full": ("c", PERL + "long many(char *my_perl) { long n = 0;" + "n += FIELD(2288)(my_perl);" * 20 + "return n; }",
+                  "-O2 -shared -fPIC -Wl,--hash-style=gnu"),
     "exceptions": ("c++", CXX, "-O2 -shared -fPIC"),
 }
 
@@ -136,6 +155,7 @@ def add_code(out, name, elf):
 
 def add_file(out, name, elf):
     write(out / "elf_file", name, elf)
+    write(out / "interpreter", name, elf)
     add_code(out, name, elf)
     write(out / "elf_file", name + "_odd", elf + b"\0" * (1 - len(elf) % 2))
     add_index(out, name, elf)
@@ -200,10 +220,34 @@ def go_table(version):
     return struct.pack("<Q", text) + table
 
 
+# Code of HotSpot 25: its kind, the words of its frame, where it is entered, and where its stubs begin.
+JAVA_CODE = {
+    "method":
+        (0, 4, 0x10, 0x88,
+         "448b5608443b50080f8500100000669089842400c0feff554883ec1041817f20090000000f8554000000448b56244181fa"
+         "3807f5ff741c33c04181fa31d4f3ff0f94c04883c4105d493b67280f8716000000c3be45ffffff418beae8807a9eff0f1f"
+         "84005801000049bac895fe7fbe7f00004d899738050000e962059affe8bd6f98ffe9a2ffffffe9537d9effe80000000048"
+         "832c2405e9c4ec99ff"),
+    "stub": (1, 0, 0, 0x10, "55488bec504883e4f0e800100000c9c3"),
+    "adapter":
+        (2, 0, 0, 0x3b,
+         "4c8bdc584883e4f050498bc34c8b5b4041ffe348837b4800740f4c8bec4883e4f0e800100000498be54c8d6c2408584883"
+         "ec10504889742410ffe1"),
+}
+
+
+def java_code(kind, frame, entry, stubs, code):
+    data = bytes.fromhex(code)
+    parts = [(65535 * at + len(data) - 1) // len(data) for at in (entry, stubs)]
+    return struct.pack("<BBHH", kind, frame, *parts) + data
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("analysis", "made", "elf_file", "cfi", "eh_frame_hdr", "pclntab"):
+    for kind in ("analysis", "made", "elf_file", "cfi", "eh_frame_hdr", "pclntab", "java_depth", "interpreter"):
         (out / kind).mkdir(parents=True, exist_ok=True)
+    for name, code in JAVA_CODE.items():
+        write(out / "java_depth", name, java_code(*code))
     for version in (2, 16, 18, 20):
         write(out / "pclntab", f"go_1_{version}", go_table(version))
     for name, code in GO_CODE.items():

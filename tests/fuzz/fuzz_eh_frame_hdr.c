@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzz target: the linker's search table of call frame information, and all that is read by it: the
- * one entry that it leads to, indexed and made a rule, and the bounds of functions.
+ * one entry that it leads to, indexed and made a rule, the bounds of functions, their starts as the
+ * check of callers reads them, and whether they return.
  *
  *   input := u64 vaddr of the index, u64 vaddr that is asked for first     little-endian
  *            the bytes from the index to the end of its program header
@@ -11,9 +12,12 @@
  */
 #include <elf.h>
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "callflow/callflow_noreturn.h"
+#include "callflow/callflow_starts.h"
 #include "cfi/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
 #include "cfi/cfi_single.h"
@@ -29,6 +33,7 @@ struct fuzz {
 	struct elf_file *file;
 	struct eh_frame_hdr *hdr, *loaded;
 	struct unwind_bounds *bounds;
+	struct callflow_starts *starts;
 };
 
 static void fuzz_check(bool holds)
@@ -155,10 +160,28 @@ static void check_rule(const struct fuzz *f, uint64_t vaddr)
 	cfi_index_free(index);
 }
 
+/* Of a table that is not in order, the start need not be the right one, but is before the code. */
+static void check_starts(const struct fuzz *f, uint64_t vaddr)
+{
+	uint64_t start, offset;
+	int err;
+
+	do
+		err = callflow_starts_find(f->starts, f->file, vaddr, &start);
+	while (err == -EAGAIN); /* a long table takes several calls */
+	fuzz_check(err ? err == -ENODATA
+		       : (int64_t)(start - f->starts->vaddr) <=
+				   (int64_t)(vaddr - f->starts->vaddr));
+	callflow_starts_may_return(f->starts, f->file, vaddr);
+	if (elf_file_vaddr_to_offset(f->file, vaddr, &offset))
+		callflow_noreturn_is(f->file, offset);
+}
+
 static void ask(const struct fuzz *f, uint64_t vaddr)
 {
 	check_rank(f, vaddr);
 	check_bounds(f, vaddr);
+	check_starts(f, vaddr);
 	check_entry(f, vaddr);
 	check_rule(f, vaddr);
 }
@@ -182,7 +205,8 @@ static void ask_around_rows(const struct fuzz *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz f = {0};
+	struct callflow_starts starts = {0};
+	struct fuzz f = {.starts = &starts};
 
 	if (size < HEADER_BYTES ||
 	    open_around(get64(data), data + HEADER_BYTES, size - HEADER_BYTES, &f.file))
@@ -193,6 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask(&f, get64(data + 8));
 		ask_around_rows(&f);
 	}
+	callflow_starts_fini(&starts);
 	eh_frame_hdr_free(f.loaded);
 	eh_frame_hdr_free(f.hdr);
 	unwind_bounds_free(f.bounds);

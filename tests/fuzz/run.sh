@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='analysis made cfi eh_frame_hdr elf_file pclntab perfdata import worker'
+targets='analysis made cfi eh_frame_hdr elf_file interpreter pclntab java_depth perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 modules="base elf cfi analysis runtime $(cd lib/code && echo runtime/*/) callflow unwind proc stack lbr perf"
 
