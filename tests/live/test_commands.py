@@ -71,6 +71,7 @@ SPINNER = "#include <unistd.h>\nvoid solve(int n);\nint main(void) { alarm(600);
 FILES = {"credentials": "user = pusher\npassword = secret\n", "model.c": MODEL, "model_library.c": LIBRARY, "spinner.c": SPINNER, "app.py": "print(sum(i * i for i in range(200000)))\n",
          "app.rb": "puts (0..200000).sum { |i| i * i }\n",
          "app.php": "<?php echo array_sum(array_map(fn($i) => $i * $i, range(1, 200000))), \"\\n\";\n",
+         "app.pl": "my $s = 0; $s += $_ ** 2 for 1 .. 200000; print $s, \"\\n\";\n",
          "templates.cc": "template <int n> struct a : a<n - 1> {}; template <> struct a<0> {}; a<500> b;\n"}
 
 # (what a document has, what is run for it), applied in this order
