@@ -360,12 +360,16 @@ static __always_inline enum perl_kind perl_judge(struct scratch *s)
 		   (kind == PERL_NULL && s->managed.perl.kind == PERL_STACK_SORT)) {
 		s->managed.perl.first = PERL_FIRST_BLOCK;
 		s->managed.perl.label = kind == PERL_DEFER ? PERL_DEFERRED : PERL_SORT;
+	} else if (kind > PERL_DEFER) {
+		return PERL_BROKEN;
 	} else if (kind != PERL_SUB) {
 		s->managed.perl.next--;
 		return PERL_PASSED;
 	}
 	return PERL_CODE;
 }
+
+#define PERL_READ (4 * MANAGED_MOST) /* contexts and stacks of these that a walk reads, at most */
 
 /* Reads the next context. Returns enum perl_kind. A global function, so that the BPF verifier
  * checks it once. */
@@ -376,6 +380,10 @@ __noinline int perl_read(struct scratch *given)
 
 	if (!s)
 		return PERL_BROKEN;
+	if (++s->managed.perl.n_read > PERL_READ) {
+		s->managed.steps = MANAGED_LONG;
+		return PERL_BROKEN;
+	}
 	next = s->managed.perl.next;
 	if (next < 0)
 		return perl_pass_stack(s);
@@ -615,7 +623,8 @@ static __always_inline bool perl_begin(struct scratch *s)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *state = state_at(s);
 
-	s->managed.steps = 0;
+	managed_begin_chain(s);
+	s->managed.perl.n_read = 0;
 	if (state)
 		managed_begin_thread(state, task->start_time);
 	if (!managed_begin_regs(s) || managed_rests(s))

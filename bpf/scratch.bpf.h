@@ -406,7 +406,7 @@ struct scratch {
 			__u32 type;	   /* of the function's value */
 			__u32 is_op_known; /* `op` is known; then 0 says that none runs */
 			__u32 peeked;	   /* enum perl_kind of what is next */
-			__u32 pad;
+			__u32 n_read;	   /* contexts that were read, or read again */
 		} perl;
 	} managed;
 
