@@ -16,6 +16,7 @@ from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scr
 WORKLOADS = os.path.join(ROOT, "tests", "workloads")
 TREE = os.path.join(WORKLOADS, "perl_tree.pl")
 LEAVES = os.path.join(WORKLOADS, "perl_leaves.c")
+CHURN = os.path.join(WORKLOADS, "perl_churn.pl")
 FAKED = os.path.join(WORKLOADS, "perl_faked.c")
 TURNS = 100000  # of a leaf's loop
 BLOCKS = ("(sort)", "(regex)", "(defer)")  # are not in what caller() says: the line there is that of the function they are in
@@ -155,3 +156,32 @@ def perl_faked():
     """Structures of an interpreter that lead nowhere, in circles, or change all the time, leave native paths as they are."""
     # Before the table is there, native functions are alone.
     check_faked(FAKED, FAULTS, NATIVE, "pl::", lambda fault, _: (0, FAULTS[fault]), 6, ("chain", "elsewhere"))
+
+
+def may_be_called(leaf):
+    """The names of the functions that call a leaf, of each kind; names of packages go before those of functions."""
+    return {"main::redefined": "redefined", "main::__ANON__": "closure", "__ANON__": "deleted", "P_%s::call_%s" % (leaf, leaf): "package",
+            "R_%s::__ANON__" % leaf: "cleared", "main::undefined_" + leaf: "undefined", "main::order_" + leaf: "replaced", "(eval)": "eval"}
+
+
+@live(long=True)
+def perl_churn():
+    """Functions and packages that are freed, and others made where they were."""
+    command, found = perl(), collections.Counter()
+    with scratch() as folder:
+        store = os.path.join(folder, "churn.db")
+        build_leaves(folder, command, "")
+        record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *command, CHURN, os.path.join(folder, "leaves.so"), "5")
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            leaf, managed = frames[0][0], [plain(frame) for frame in frames if is_managed(frame)]
+            if not leaf.startswith("leaf_") or not managed or "[frames not proven]" in [frame[0] for frame in frames]:
+                continue
+            name, file, line = managed[0]
+            check(name in may_be_called(leaf), "another function calls " + leaf, managed)
+            check(file == ("(eval)" if name == "(eval)" else "/churn/%s.pl" % leaf), "another file of " + leaf, managed)
+            check(line == 100 + int(leaf[5:], 8), "another line of " + leaf, managed)
+            check(managed[-1][:2] == ["(main)", CHURN], "another program", managed)
+            found[may_be_called(leaf)[name]] += count
+    print(found)
+    check(len(found) == len(may_be_called("")) and min(found.values()) > 30, "few samples hit a leaf", found)
