@@ -93,6 +93,7 @@
 #define PERL_SORT      PERL_LABEL('(', 's', 'o', 'r', 't', ')', 0)
 #define PERL_REGEX     PERL_LABEL('(', 'r', 'e', 'g', 'e', 'x', ')')
 #define PERL_ANONYMOUS PERL_LABEL('(', 'a', 'n', 'o', 'n', ')', 0)
+#define PERL_NAMELESS  (PERL_LABEL('_', '_', 'A', 'N', 'O', 'N', '_') | (__u64)'_' << 56)
 #define PERL_DEFERRED  PERL_LABEL('(', 'd', 'e', 'f', 'e', 'r', ')')
 
 /* What a context is the first one of. */
@@ -171,13 +172,13 @@ __noinline __u64 perl_file_hash(struct scratch *given)
 	return s->managed.file_hash;
 }
 
-/* Finds the name of a package, whose address is given, s->managed.perl.package: 0 if it has none
- * (any more). Returns whether it is one. */
+/* Finds the name of a package, whose address is given, s->managed.perl.package: PERL_NAMELESS if it
+ * was deleted. Returns whether it is one. */
 static __always_inline bool perl_package(struct scratch *s, __u64 stash)
 {
 	__u64 name;
 
-	s->managed.perl.package = 0;
+	s->managed.perl.package = PERL_NAMELESS;
 	if (!stash)
 		return true;
 	if (!perl_body(s, stash, PERL_IS_STASH, PERL_STASH_BYTES))
@@ -186,7 +187,7 @@ static __always_inline bool perl_package(struct scratch *s, __u64 stash)
 	if (s->managed.words[PERL_STASH_COUNT] >> 32 &&
 	    bpf_probe_read_user(&name, 8, (const void *)name))
 		return false;
-	s->managed.perl.package = name;
+	s->managed.perl.package = name ?: PERL_NAMELESS;
 	return true;
 }
 
@@ -195,6 +196,7 @@ static __always_inline bool perl_package(struct scratch *s, __u64 stash)
 static __always_inline bool perl_names(struct scratch *s)
 {
 	__u64 cv = s->managed.perl.cv, glob, stash, start;
+	bool is_lexical = false;
 
 	if (!perl_body(s, cv, s->managed.perl.type, PERL_CV_BYTES))
 		return false;
@@ -203,8 +205,7 @@ static __always_inline bool perl_names(struct scratch *s)
 	stash = s->managed.words[PERL_CV_STASH];
 	if (s->managed.words[PERL_CV_FLAGS] >> 32 & PERL_CV_NAMED) {
 		s->managed.function.label = glob;
-		if (s->managed.words[PERL_CV_FLAGS] >> 32 & PERL_CV_LEXICAL)
-			stash = 0;
+		is_lexical = s->managed.words[PERL_CV_FLAGS] >> 32 & PERL_CV_LEXICAL;
 	} else if (glob) {
 		if (!perl_body(s, glob, PERL_IS_GLOB, PERL_GLOB_BYTES))
 			return false;
@@ -216,7 +217,8 @@ static __always_inline bool perl_names(struct scratch *s)
 	if (!bpf_probe_read_user(s->managed.words, PERL_OP_BYTES, (const void *)start) &&
 	    (s->managed.words[PERL_OP_TYPE] & PERL_OP_TYPES) - s->managed.is.perl.nextstate < 2)
 		s->managed.function.first_line = s->managed.words[PERL_OP_TYPE] >> 32;
-	return perl_package(s, stash);
+	s->managed.perl.package = 0;
+	return is_lexical || perl_package(s, stash);
 }
 
 /* Copies the name of a function behind its package's. */
@@ -229,8 +231,11 @@ static __always_inline void perl_name(struct scratch *s, struct stackd_managed_t
 		perl_put_label(text, s->managed.perl.label);
 		return;
 	}
-	if (package &&
-	    !bpf_probe_read_user(s->managed.text, PERL_NAME_DATA, (const void *)package)) {
+	if (package == PERL_NAMELESS) {
+		*(__u64 *)text->data = package;
+		at = string_put_colons(text, sizeof(package));
+	} else if (package &&
+		   !bpf_probe_read_user(s->managed.text, PERL_NAME_DATA, (const void *)package)) {
 		string_append(text, 0, package + PERL_NAME_DATA, s->managed.text[0] >> 32);
 		at = string_put_colons(text, text->bytes);
 	}
@@ -299,7 +304,9 @@ __noinline int perl_function(struct scratch *given)
 		return managed_by_content(s, PERL_BY_CONTENT, mix(hash ^ s->managed.perl.label),
 					  noted);
 	hash = perl_hash(s, hash, s->managed.function.label);
-	if (hash && s->managed.perl.package)
+	if (hash && s->managed.perl.package == PERL_NAMELESS)
+		hash = mix(hash ^ PERL_NAMELESS) | 1;
+	else if (hash && s->managed.perl.package)
 		hash = perl_hash(s, hash, s->managed.perl.package);
 	return hash ? managed_by_content(s, PERL_BY_CONTENT, hash, noted) : 0;
 }

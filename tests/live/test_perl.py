@@ -160,7 +160,7 @@ def perl_faked():
 
 def may_be_called(leaf):
     """The names of the functions that call a leaf, of each kind; names of packages go before those of functions."""
-    return {"main::redefined": "redefined", "main::__ANON__": "closure", "__ANON__": "deleted", "P_%s::call_%s" % (leaf, leaf): "package",
+    return {"main::redefined": "redefined", "main::__ANON__": "closure", "__ANON__::__ANON__": "deleted", "P_%s::call_%s" % (leaf, leaf): "package",
             "R_%s::__ANON__" % leaf: "cleared", "main::undefined_" + leaf: "undefined", "main::order_" + leaf: "replaced", "(eval)": "eval"}
 
 
