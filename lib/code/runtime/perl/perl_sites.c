@@ -23,6 +23,7 @@
 #include "elf/elf_symbols.h"
 
 #define FUNCTION_BYTES (64u << 10) /* of a function that is looked at */
+#define MOST_BYTES     (8u << 20)  /* of all those that may call the loop */
 
 struct site {
 	int32_t at;
@@ -39,6 +40,7 @@ struct search {
 	struct site sites[STACKD_PERL_SITES];
 	size_t n;
 	bool is_full;
+	uint64_t bytes_left; /* of functions that may call the loop */
 };
 
 /* --- one function ----------------------------------------------------------------------------- */
@@ -79,10 +81,11 @@ static void search_function(struct search *s, const struct eh_frame_hdr_row *row
 	enum stackd_perl_site kind;
 	uint64_t offset;
 
-	if (!bytes || bytes > FUNCTION_BYTES ||
+	if (!bytes || bytes > FUNCTION_BYTES || bytes > s->bytes_left ||
 	    !elf_file_vaddr_to_offset(s->file, row->start, &offset) ||
 	    !elf_file_read_whole(s->file, offset, s->code, bytes) || !may_call(s, bytes))
 		return;
+	s->bytes_left -= bytes;
 	kind = search_code(s, row->start, bytes) ? STACKD_PERL_SCOPE : STACKD_PERL_BLOCK;
 	for (size_t i = before; i < s->n; i++)
 		s->sites[i].kind = kind;
@@ -130,7 +133,8 @@ bool perl_sites_find(const struct elf_file *file, uint64_t vaddr, uint16_t loop,
 			   .vaddr = vaddr,
 			   .loop = loop,
 			   .handlers = handlers,
-			   .code = malloc(FUNCTION_BYTES)};
+			   .code = malloc(FUNCTION_BYTES),
+			   .bytes_left = MOST_BYTES};
 	struct eh_frame_hdr_row row;
 
 	insn_decoder_init(&s.decoder);
