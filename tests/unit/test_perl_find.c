@@ -73,8 +73,8 @@ static void test_other(void **state)
 
 /* --- files that lie --------------------------------------------------------------------------- */
 
-#define TURNS	40
-#define CHANGES 24
+#define TURNS	100
+#define CHANGES 3
 
 /* A copy of perl in memory. */
 static int copy_perl(off_t *ret_size)
