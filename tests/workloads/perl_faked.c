@@ -97,9 +97,10 @@ struct state {
 };
 
 _Static_assert(sizeof(struct context) == 104 && sizeof(struct state) == 3768, "as Perl's");
-_Static_assert(offsetof(struct state, cop) == 26 * 8 && offsetof(struct state, contexts) == 28 * 8 &&
-		       offsetof(struct state, handlers) == 760 && offsetof(struct state, call) == 768 &&
-		       offsetof(struct state, loop) == 2288,
+_Static_assert(offsetof(struct state, cop) == 26 * 8 &&
+		       offsetof(struct state, contexts) == 28 * 8 &&
+		       offsetof(struct state, handlers) == 760 &&
+		       offsetof(struct state, call) == 768 && offsetof(struct state, loop) == 2288,
 	       "as Perl's");
 
 /* Keeps the state in a register, and calls what the state has as its `call`. */
@@ -134,7 +135,8 @@ static void *scribble(void *unused)
 {
 	uint64_t *words = (uint64_t *)contexts;
 
-	for (uint64_t seed = 1; !is_done; seed = seed * 6364136223846793005u + 1442695040888963407u) {
+	for (uint64_t seed = 1; !is_done;
+	     seed = seed * 6364136223846793005u + 1442695040888963407u) {
 		words[13 * 3 + (seed >> 40) % 26] =
 			seed % 3 ? seed : (uint64_t)&functions[seed % FUNCTIONS];
 		stack.index = (int32_t)((seed >> 33) % 8);
@@ -271,8 +273,8 @@ __attribute__((noinline)) static int serve(void)
 	for (uint32_t i = 0; i <= FUNCTIONS; i++)
 		statements[i] = (struct op){.type = 195, .line = 10 + i, .file = file};
 	for (size_t i = 0; i < FUNCTIONS; i++) {
-		bodies[i] = (struct function){
-			.stash = &stash, .start = &statements[0], .glob = &glob};
+		bodies[i] =
+			(struct function){.stash = &stash, .start = &statements[0], .glob = &glob};
 		functions[i] = (struct value){&bodies[i], 1, 13};
 		contexts[i] = (struct context){.type = SUB,
 					       .saved = 2,
