@@ -142,12 +142,16 @@ size_t code_form_sets_stack(const uint8_t *code);
  * of code and hardly any such load, so this consists of comparisons that compilers vectorise. */
 bool code_form_may_load_stack(const uint8_t *code);
 
-/* The next three functions return the first place at which their instruction may begin, among the
+/* The next four functions return the first place at which their instruction may begin, among the
  * first `starts` bytes of code; NULL: there is none. The instruction must be readable completely.
  * What they find may be a part of another instruction. */
 
 /* Finds what may be a direct call; code_form_call_target() gives its target. */
 const uint8_t *code_form_find_call(const uint8_t *code, size_t starts);
+
+/* Finds what may be a direct call with a direct jump right behind it; CODE_FORM_CALL bytes behind
+ * the `starts` ones are read. */
+const uint8_t *code_form_find_detour(const uint8_t *code, size_t starts);
 
 /* Finds an instruction that loads an address into a register; gives the distance of the address
  * from the instruction's end. */

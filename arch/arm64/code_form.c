@@ -214,6 +214,12 @@ const uint8_t *code_form_find_call(const uint8_t *code, size_t starts)
 	return NULL;
 }
 
+const uint8_t *code_form_find_detour(const uint8_t *code, size_t starts)
+{
+	(void)code, (void)starts;
+	return NULL;
+}
+
 const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_t *ret_distance)
 {
 	(void)code, (void)starts, (void)ret_distance;

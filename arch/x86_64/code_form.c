@@ -311,6 +311,18 @@ const uint8_t *code_form_find_call(const uint8_t *code, size_t starts)
 	return memchr(code, CALL, starts);
 }
 
+/* call function; jmp back */
+const uint8_t *code_form_find_detour(const uint8_t *code, size_t starts)
+{
+	const uint8_t *at = code, *end = code + starts;
+
+	for (; at < end && (at = memchr(at, CALL, (size_t)(end - at))); at++) {
+		if ((at[CODE_FORM_CALL] & 0xfd) == 0xe9)
+			return at;
+	}
+	return NULL;
+}
+
 /* lea distance(%rip),%reg, of 64 bits */
 const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_t *ret_distance)
 {

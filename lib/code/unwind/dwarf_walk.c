@@ -36,6 +36,7 @@
 #include "unwind/jump_frame.h"
 #include "unwind/kept_register.h"
 #include "unwind/cfi_repair.h"
+#include "unwind/detour.h"
 #include "unwind/eh_return.h"
 #include "unwind/rule_cache.h"
 #include "unwind/runtime_code.h"
@@ -266,6 +267,9 @@ static int finish_rule(struct dwarf_walk *walk, const struct object *object, str
 	if (err || is_runtimes)
 		return err;
 	eh_return_improve(elf, index, vaddr, offset, rule);
+	err = detour_improve(elf, index, vaddr, is_return, rule);
+	if (err)
+		return err;
 	if (rule->fast.cfa == STACKD_CFA_NONE && !sigreturn_is_at(elf, offset + is_return))
 		err = analysed_rules_find(&wo->analysed, &walk->source, object, offset,
 					  &rule->fast);

@@ -13,11 +13,11 @@
 
 #include "arch/code_form.h"
 #include "arch/insn.h"
+#include "unwind/code_window.h"
 #include "unwind/recipe_layer.h"
 
 #define MOST_CODE  65536 /* bytes of a row that are read */
-#define WINDOW	   (4 * MOST_CODE)
-#define MOST_STEPS 24 /* instructions of an epilogue that change the stack pointer */
+#define MOST_STEPS 24	 /* instructions of an epilogue that change the stack pointer */
 
 /* Instructions that raise the stack pointer, one after the other; calls and branches that may be
  * between them leave it as it was. */
@@ -128,27 +128,11 @@ int32_t epilogue_cfa(const struct elf_file *elf, uint64_t start, uint64_t end, u
 /* --- tables -------------------------------------------------------------------------------- */
 
 struct lay {
-	const struct elf_file *elf;
+	struct code_window window;
 	struct recipe_table *table;
 	struct recipe_rows layer;
 	struct insn_decoder decoder;
-	uint8_t *bytes; /* WINDOW bytes of the file, of which `len` are read, from `first` on */
-	uint64_t first, len;
 };
-
-/* Returns the code at a file offset, and how much of the `len` bytes there is in *ret_len. */
-static const uint8_t *code_at(struct lay *l, uint64_t offset, size_t len, size_t *ret_len)
-{
-	int64_t got;
-
-	if (offset < l->first || offset + len > l->first + l->len) {
-		got = elf_file_read(l->elf, offset, l->bytes, WINDOW);
-		l->first = offset;
-		l->len = got > 0 ? (uint64_t)got : 0;
-	}
-	*ret_len = l->first + l->len - offset < len ? l->first + l->len - offset : len;
-	return l->bytes + (offset - l->first);
-}
 
 static int lay_row(struct lay *l, uint64_t offset, const struct stackd_rule *rule, int32_t distance)
 {
@@ -204,18 +188,18 @@ static int look_at_row(struct lay *l, const struct recipe_row *row, uint32_t end
 
 	if (!epilogue_may_be_left_out(rule))
 		return 0;
-	code = code_at(l, row->offset, len, &len);
+	code = code_window_at(&l->window, row->offset, len, &len);
 	len = code_form_last_release(code, len, rule->reg == STACKD_REG_FP);
 	return len ? decode_row(l, code, row->offset, len, rule) : 0;
 }
 
 int epilogue_lay(const struct elf_file *elf, struct recipe_table *table, struct recipe_rows *rows)
 {
-	struct lay l = {.elf = elf, .table = table, .bytes = malloc(WINDOW)};
+	struct lay l = {.table = table};
 	struct recipe_rows_reader reader = recipe_rows_read(rows);
 	struct recipe_row row, next;
 	bool has_row = recipe_rows_next(&reader, &row);
-	int err = l.bytes ? 0 : -ENOMEM;
+	int err = code_window_init(&l.window, elf);
 
 	insn_decoder_init(&l.decoder);
 	while (has_row && !err) {
@@ -227,6 +211,6 @@ int epilogue_lay(const struct elf_file *elf, struct recipe_table *table, struct 
 	if (!err && !recipe_rows_is_empty(&l.layer))
 		err = recipe_layer_above(table, rows, &l.layer, PROVENANCE_ANALYSED);
 	recipe_rows_free(&l.layer);
-	free(l.bytes);
+	code_window_fini(&l.window);
 	return err;
 }

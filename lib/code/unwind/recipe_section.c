@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
+#include "unwind/detour.h"
 #include "unwind/eh_return.h"
 #include "unwind/epilogue.h"
 #include "unwind/fixed_rule.h"
@@ -48,6 +49,8 @@ struct compiler {
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct recipe_rows thrown;	/* of functions that throw, for all sections */
+	struct recipe_rows detours;	/* that have a wrong rule, for all sections */
+	struct code_window code;	/* of the functions, in order */
 	struct cfi_machine machine;
 	struct stack_start_bytes starts; /* of functions */
 	bool has_jumps;	    /* a function jumps to code that runs in its frame (jump_frame.h) */
@@ -391,6 +394,11 @@ static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 		if (err || fde->end <= covered)
 			continue;
 		err = merge_fde(c, fde, from, rows);
+		if (!err && c->file && from == fde->start)
+			err = detour_find(&c->code, c->rules,
+					  recipe_rows_read_part(&c->rows, fde->first_word,
+								fde->word_count, fde->start),
+					  fde->start, fde->end, &c->detours);
 		covered = fde->end;
 	}
 	if (!err && !recipe_rows_is_empty(rows))
@@ -464,8 +472,23 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
-/* Merges the rules of the other sources (functions that throw, epilogues, a runtime's table, starts
- * of stacks, analysed code, loads of the stack pointer), and cuts the rows into chunks. */
+/* Puts the right rules of detours in place of the wrong ones. They are the information's own,
+ * stated for the code to which the detours go. */
+static int lay_detours(struct compiler *c, struct recipe_rows *rows)
+{
+	int err = recipe_rows_overlay(&c->detours, rows);
+
+	if (err)
+		return err;
+	recipe_rows_free(rows);
+	*rows = c->detours;
+	c->detours = (struct recipe_rows){0};
+	return 0;
+}
+
+/* Merges the rules of the other sources (functions that throw, detours, epilogues, a runtime's
+ * table, starts of stacks, analysed code, loads of the stack pointer), and cuts the rows into
+ * chunks. */
 static int finish(struct compiler *c, const struct recipe_others *others,
 		  struct recipe_table *table, struct recipe_rows *rows)
 {
@@ -478,6 +501,8 @@ static int finish(struct compiler *c, const struct recipe_others *others,
 	table->stats.is_partial = is_long;
 	if (!err && !recipe_rows_is_empty(&c->thrown))
 		err = recipe_layer_above(table, rows, &c->thrown, PROVENANCE_ANALYSED);
+	if (!err && !recipe_rows_is_empty(&c->detours))
+		err = lay_detours(c, rows);
 	if (!err && others->file)
 		err = epilogue_lay(others->file, table, rows);
 	if (!err && has_rest)
@@ -508,13 +533,19 @@ static int compile(const struct recipe_others *others, const struct cfi_section 
 		c = new_compiler(table, loads, load_count);
 		if (c)
 			c->file = others->file;
-		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
+		if (c && others->file)
+			err = code_window_init(&c->code, others->file);
+		if (!err)
+			err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
 	if (!err)
 		err = finish(c, others, table, &rows);
 	recipe_rows_free(&rows);
-	if (c)
+	if (c) {
 		recipe_rows_free(&c->thrown);
+		recipe_rows_free(&c->detours);
+		code_window_fini(&c->code);
+	}
 	free(c);
 	if (err)
 		recipe_table_free(table);
