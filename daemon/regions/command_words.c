@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits words and scripts; see command_words.h. */
+/* Looks for the files of words; see command_words.h. */
 #include "daemon/regions/command_words.h"
 
 #include <errno.h>
@@ -10,35 +10,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/named_file.h"
-#include "base/text.h"
 #include "base/vec.h"
+#include "daemon/regions/shell_words.h"
 
 #define MOST_PROGRAMS 48
-#define MOST_WORDS    4096u
-#define MOST_TEXT     (64u << 10) /* bytes of a script */
-#define MOST_DEPTH    3		  /* most scripts of which each starts the next one */
+#define MOST_LOOKS    400u		   /* at files, for all words together */
+#define MOST_LOOK_NS  UINT64_C(1000000000) /* that they take, as on a network's file system */
+#define MOST_TEXT     (64u << 10)	   /* bytes of a script */
+#define MOST_DEPTH    3			   /* most scripts of which each starts the next one */
 #define MOST_WORD     1024
-#define SEPARATORS    " \t\r\n;&|()`\"'<>=${}"
 
 struct words {
 	int (*each)(void *arg, const char *path);
 	void *arg;
 	VEC(char *) paths; /* programs so far, each once */
-	unsigned n_words;
+	VEC(char *) known; /* words that were looked at, each once */
+	unsigned n_looks, depth;
+	uint64_t look_ns;
 };
 
 /* --- finding files --------------------------------------------------------------------------- */
 
-static bool is_executable(const char *path)
+static bool is_executable(struct words *w, const char *path)
 {
+	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	struct stat st;
+	bool is;
 
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+	if (w->n_looks >= MOST_LOOKS || w->look_ns >= MOST_LOOK_NS)
+		return false;
+	w->n_looks++;
+	is = stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+	w->look_ns += clock_ns(CLOCK_MONOTONIC) - begun_ns;
+	return is;
 }
 
 /* Returns the file of a command as execvp() finds it, malloc()ed; NULL: none. */
-static char *find_program(const char *word)
+static char *find_program(struct words *w, const char *word)
 {
 	const char *folders = getenv("PATH");
 	char *path = NULL;
@@ -46,7 +56,7 @@ static char *find_program(const char *word)
 	if (!*word)
 		return NULL;
 	if (strchr(word, '/'))
-		return is_executable(word) ? strdup(word) : NULL;
+		return is_executable(w, word) ? strdup(word) : NULL;
 	if (!folders)
 		folders = "/bin:/usr/bin";
 	while (*folders) {
@@ -54,7 +64,7 @@ static char *find_program(const char *word)
 
 		if (asprintf(&path, "%.*s/%s", len ? len : 1, len ? folders : ".", word) < 0)
 			return NULL;
-		if (is_executable(path))
+		if (is_executable(w, path))
 			return path;
 		free(path);
 		folders += len + (folders[len] == ':');
@@ -64,36 +74,16 @@ static char *find_program(const char *word)
 
 bool command_words_is_there(const char *command)
 {
-	char *path = find_program(command);
+	struct words w = {.n_looks = 0};
+	char *path = find_program(&w, command);
 
 	free(path);
 	return path != NULL;
 }
 
-bool command_words_is_launcher(const char *command)
-{
-	static const char *const names[] = {
-		"env",	   "sh",	 "bash",    "dash",    "ksh",	  "zsh",     "busybox",
-		"mpirun",  "mpiexec",	 "orterun", "prterun", "srun",	  "taskset", "nice",
-		"ionice",  "chrt",	 "numactl", "nohup",   "time",	  "timeout", "setsid",
-		"stdbuf",  "sudo",	 "flock",   "xargs",   "strace",  "ltrace",  "perf",
-		"gdb",	   "unshare",	 "nsenter", "chroot",  "setarch", "prlimit", "setpriv",
-		"runuser", "systemd-run"};
-	const char *name = text_basename(command);
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		size_t len = strlen(names[i]);
-
-		/* also if an ending follows the name, as in mpirun.openmpi */
-		if (!strncmp(name, names[i], len) && (!name[len] || name[len] == '.'))
-			return true;
-	}
-	return false;
-}
-
 /* --- words ----------------------------------------------------------------------------------- */
 
-static int take_text(struct words *w, char *text, unsigned depth);
+static int take_text(struct words *w, char *text, bool is_shell);
 
 /* Reads a script, for free(); NULL: the file is no script. */
 static char *read_script(const char *path)
@@ -110,16 +100,23 @@ static char *read_script(const char *path)
 	return NULL;
 }
 
-static int take_script(struct words *w, const char *path, unsigned depth)
+/* Takes the words of a script. If it is for another language, its first line has the program that
+ * runs it. `is_run`: a file without such a line is a shell's script. */
+static int take_script(struct words *w, const char *path, bool is_run)
 {
-	char *text = depth < MOST_DEPTH ? read_script(path) : NULL;
-	int err = text ? take_text(w, text, depth + 1) : 0;
+	char *text = w->depth < MOST_DEPTH ? read_script(path) : NULL;
+	int err = 0;
 
+	if (text && (is_run || !strncmp(text, "#!", 2))) {
+		if (!shell_words_is_script(text))
+			text[strcspn(text, "\n")] = '\0';
+		err = take_text(w, text, true);
+	}
 	free(text);
 	return err;
 }
 
-static int take_program(struct words *w, char *path, unsigned depth)
+static int take_program(struct words *w, char *path, bool is_run)
 {
 	int err;
 
@@ -135,68 +132,98 @@ static int take_program(struct words *w, char *path, unsigned depth)
 	}
 	w->paths.items[w->paths.count++] = path;
 	err = w->each(w->arg, path);
-	return err ? err : take_script(w, path, depth);
+	return err ? err : take_script(w, path, is_run);
+}
+
+/* Notes a word. Returns 1 if it was noted before, or -ENOMEM. */
+static int note_word(struct words *w, const char *word)
+{
+	char *copy;
+
+	for (size_t i = 0; i < w->known.count; i++) {
+		if (!strcmp(w->known.items[i], word))
+			return 1;
+	}
+	copy = VEC_RESERVE(&w->known, 1) ? NULL : strdup(word);
+	if (copy)
+		w->known.items[w->known.count++] = copy;
+	return copy ? 0 : -ENOMEM;
 }
 
 /* Adds the program or script that a word names. A name without a slash may be in the working
- * directory, too, since mpirun starts such programs. */
-static int take_word(struct words *w, const char *word, unsigned depth)
+ * directory, too, since mpirun starts such programs. `is_run`: the word is at the place of a
+ * command, or of a shell's script, which need not be executable. Returns 1 if it is a program. */
+static int take_word(void *arg, const char *word, bool is_run)
 {
+	struct words *w = arg;
 	char here[MOST_WORD + 3];
 	char *path;
+	int err;
 
-	if (strlen(word) > MOST_WORD || ++w->n_words > MOST_WORDS)
+	if (!*word || strlen(word) > MOST_WORD || w->n_looks >= MOST_LOOKS)
 		return 0;
-	path = find_program(word);
+	err = note_word(w, word);
+	if (err)
+		return err < 0 ? err : 0;
+	path = find_program(w, word);
+	if (!path && !strchr(word, '/')) {
+		snprintf(here, sizeof(here), "./%s", word);
+		path = is_executable(w, here) ? strdup(here) : NULL;
+	}
 	if (path)
-		return take_program(w, path, depth);
-	if (strchr(word, '/'))
-		return take_script(w, word, depth); /* a script for `sh script` need not be
-						     * executable */
-	snprintf(here, sizeof(here), "./%s", word);
-	path = is_executable(here) ? strdup(here) : NULL;
-	if (path)
-		return take_program(w, path, depth);
-	return depth == 0 ? take_script(w, word, depth) : 0;
+		err = take_program(w, path, is_run);
+	else if (is_run && (strchr(word, '/') || !w->depth))
+		err = take_script(w, word, true);
+	return err ? err : path != NULL;
 }
 
-static int take_text(struct words *w, char *text, unsigned depth)
+static int take_text(struct words *w, char *text, bool is_shell)
 {
-	char *rest = NULL;
-	int err = 0;
+	int err;
 
-	for (char *word = strtok_r(text, SEPARATORS, &rest); word && !err;
-	     word = strtok_r(NULL, SEPARATORS, &rest))
-		err = take_word(w, word + (word[0] == '#' && word[1] == '!' ? 2 : 0), depth);
+	w->depth++;
+	err = shell_words_each(text, is_shell, take_word, w);
+	w->depth--;
 	return err;
 }
 
 /* Adds the programs of a word of the command: the name of a program or script, or a shell's command
- * line. */
-static int take_argument(struct words *w, const char *argument)
+ * line. Clears `*launches` if it is a program that starts no others. */
+static int take_argument(struct words *w, const char *argument, bool *launches)
 {
+	const bool is_line = strpbrk(argument, SHELL_WORDS_SEPARATORS) != NULL;
+	const bool is_shell = *launches;
 	char *line;
-	int err = take_word(w, argument, 0);
+	int err = argument[0] == '-' ? 0 : take_word(w, argument, *launches);
 
-	if (err || !strpbrk(argument, SEPARATORS))
-		return err;
+	if (err > 0)
+		*launches = shell_words_is_launcher(argument);
+	if (err || !is_line)
+		return err < 0 ? err : 0;
 	line = strdup(argument);
-	err = line ? take_text(w, line, 1) : -ENOMEM;
+	err = line ? take_text(w, line, is_shell) : -ENOMEM;
 	free(line);
 	return err;
+}
+
+static void free_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
 }
 
 int command_words_each(char *const *command, int (*each)(void *arg, const char *path), void *arg)
 {
 	struct words w = {.each = each, .arg = arg};
-	char *own = find_program(command[0]);
-	int err = own ? take_script(&w, own, 0) : 0;
+	char *own = find_program(&w, command[0]);
+	bool launches = shell_words_is_launcher(command[0]);
+	int err = own ? take_script(&w, own, true) : 0;
 
 	for (size_t i = 1; command[i] && !err; i++)
-		err = take_argument(&w, command[i]);
-	for (size_t i = 0; i < w.paths.count; i++)
-		free(w.paths.items[i]);
-	free(w.paths.items);
+		err = take_argument(&w, command[i], &launches);
+	free_names(w.paths.items, w.paths.count);
+	free_names(w.known.items, w.known.count);
 	free(own);
 	return err;
 }

@@ -21,7 +21,7 @@ enum region_file {
 	REGION_FILE_PROGRAM,  /* the command itself */
 	REGION_FILE_STARTED,  /* a program that it starts, or that of a process */
 	REGION_FILE_LAUNCHER, /* the command, if it is known to start other programs
-			       * (command_words_is_launcher()) */
+			       * (shell_words_is_launcher()) */
 	REGION_FILE_LIBRARY,
 	REGION_FILE_LINKER, /* the dynamic linker, which alone calls its copies of functions */
 };

@@ -28,6 +28,7 @@
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
 #include "daemon/regions/region_trial.h"
+#include "daemon/regions/shell_words.h"
 #include "daemon/regions/counter_variables.h"
 #include "daemon/regions/region_options.h"
 #include "proc/object_copies.h"
@@ -254,8 +255,8 @@ static int look_at_command(struct regions *r)
 	err = command_files_find(name, r->folders, &r->command);
 	if (!err)
 		err = look_at_files(r, r->command,
-				    command_words_is_launcher(name) ? REGION_FILE_LAUNCHER
-								    : REGION_FILE_PROGRAM);
+				    shell_words_is_launcher(name) ? REGION_FILE_LAUNCHER
+								  : REGION_FILE_PROGRAM);
 	return err ? err : command_words_each(r->with.options->command, look_at_path, r);
 }
 
