@@ -10,6 +10,9 @@
  * rounds the side-band is read alone, when it is half full. Once a second a batch of new rows goes
  * to the archive (session_batch.c).
  *
+ * When --duration is over, the loop ends in the middle of a round, for sampling to stop then also
+ * where the daemon has to wait for a CPU. What is in the rings is handed out afterwards.
+ *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
  * near the budget, ticks and batches are fewer, too (budget_pace()). While Java runs, ticks come 50
@@ -101,7 +104,7 @@ static int longest_wait_ms(const struct session *s)
  * rounds. */
 static int take_results(struct session *s)
 {
-	int err = sideband_waits(s->rings.sideband) ? session_drain_sideband(s) : 0;
+	int err = sideband_waits(s->rings.sideband) ? session_drain_in_time(s) : 0;
 
 	if (!err && recorder_copies(s->recorder))
 		err = recorder_look(s->recorder);
@@ -151,6 +154,8 @@ static int loop(struct session *s)
 		service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
+		if (session_is_time_over(s))
+			break;
 		err = is_due ? take_round(s) : take_results(s);
 		if (!err && !s->end.is_over)
 			err = session_rest(s, commit_due_ns(s));

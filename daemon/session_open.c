@@ -506,6 +506,14 @@ static enum exit_status make_parts(struct session *s)
 	return err ? STATUS_FAILED : STATUS_DONE;
 }
 
+/* Has the time begin that is to be recorded. */
+static void set_deadline(struct session *s)
+{
+	if (s->options->duration_s > 0)
+		s->end.deadline_ns =
+			clock_ns(CLOCK_MONOTONIC) + (uint64_t)(s->options->duration_s * 1e9);
+}
+
 static int watch_parts(struct session *s)
 {
 	struct epoll_set *w = &s->wakeups;
@@ -517,9 +525,10 @@ static int watch_parts(struct session *s)
 		err = epoll_set_watch_end(w, target_poll_fd(s->scope.target));
 	if (!err)
 		err = epoll_set_watch(w, recorder_poll_fd(s->recorder));
-	if (!err && s->options->duration_s > 0)
-		err = epoll_set_deadline(w, clock_ns(CLOCK_MONOTONIC) +
-						    (uint64_t)(s->options->duration_s * 1e9));
+	if (s->options->target == TARGET_COMMAND)
+		set_deadline(s);
+	if (!err && s->end.deadline_ns)
+		err = epoll_set_deadline(w, s->end.deadline_ns);
 	return err;
 }
 
@@ -558,6 +567,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = start_regions(s);
 	if (!status)
 		status = waits_start(&s->waits, s->options, s->sampler, s->scope.target);
+	set_deadline(s); /* programs that run already are recorded whole from here on */
 	if (!status)
 		status = prepare_target(s);
 	if (!status && s->options->target == TARGET_COMMAND) /* it gets samples from here on */

@@ -36,6 +36,12 @@
 /* Records between two looks at pending events, while many are handed out. */
 #define RELIEVE_EVERY 64
 
+bool session_is_time_over(const struct session *s)
+{
+	return s->end.deadline_ns && !s->clocks.stopped_ns &&
+	       clock_ns(CLOCK_MONOTONIC) >= s->end.deadline_ns;
+}
+
 static int queue_event(void *arg, struct sideband_event *event)
 {
 	struct session *s = arg;
@@ -91,19 +97,21 @@ static int queue_record(struct session *s, struct stackd_header *record)
 	return 0;
 }
 
-/* Queues the records of the intake. 0; -ENOBUFS: the queue has enough for now; or an error. */
+/* Queues the records of the intake, until session_is_time_over(). 0; -ENOBUFS: the queue has enough
+ * for now; or an error. */
 static int queue_records(struct session *s)
 {
 	struct stackd_header *record;
 	int err = 0;
 
-	while (!err && !is_enough(s) && intake_record(s->rings.intake, &record))
+	while (!err && !session_is_time_over(s) && !is_enough(s) &&
+	       intake_record(s->rings.intake, &record))
 		err = queue_record(s, record);
 	return err ? err : is_enough(s) ? -ENOBUFS : 0;
 }
 
-/* Moves records from the ring, through the intake, to the queue, until the ring is empty or
- * is_enough(). Sets rings.is_behind. */
+/* Moves records from the ring, through the intake, to the queue, until the ring is empty, or
+ * is_enough() or session_is_time_over(). Sets rings.is_behind. */
 static int read_ring(struct session *s)
 {
 	int err, has = 0;
@@ -112,9 +120,9 @@ static int read_ring(struct session *s)
 		err = queue_records(s);
 		if (!err)
 			has = intake_take_records(s->rings.intake, READ_BYTES);
-	} while (!err && has > 0);
+	} while (!err && has > 0 && !session_is_time_over(s));
 	s->rings.is_behind = err == -ENOBUFS;
-	return s->rings.is_behind ? 0 : err ? err : has;
+	return s->rings.is_behind ? 0 : err ? err : has < 0 ? has : 0;
 }
 
 void session_take_meanwhile(void *arg, bool is_waiting)
@@ -163,20 +171,32 @@ static int relieve_ring(struct session *s)
 										    : 0;
 }
 
-int session_drain_sideband(void *arg)
+/* Reads events; `in_time`: until session_is_time_over(). 0 or an error. */
+static int drain(struct session *s, bool in_time)
 {
-	struct session *s = arg;
 	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct sideband_event *event;
 	int err = intake_take_events(s->rings.intake);
 
-	while (!err && (event = intake_event(s->rings.intake)))
+	while (!err && !(in_time && session_is_time_over(s)) &&
+	       (event = intake_event(s->rings.intake)))
 		err = s->rings.short_lived ? short_lived_event(s->rings.short_lived, event)
 					   : queue_event(s, event);
 	if (!err && s->rings.short_lived)
 		err = short_lived_pass_living(s->rings.short_lived);
 	s->cost.caused_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return err ? err : s->rings.error;
+}
+
+/* Its callers need to know of all events, so it reads them even if time is over. */
+int session_drain_sideband(void *session)
+{
+	return drain(session, false);
+}
+
+int session_drain_in_time(struct session *s)
+{
+	return drain(s, true);
 }
 
 int session_relieve(void *arg)
@@ -215,15 +235,15 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	return err ? err : relieve_ring(s);
 }
 
-/* Hands items older than the horizon to the recorder. 0; 1: a record must wait (is_held()), and so
- * do all younger items; or an error. */
+/* Hands items older than the horizon to the recorder. 0; 1: a record must wait (is_held(), or
+ * session_is_time_over()), and so do all younger items; or an error. */
 static int hand_out(struct session *s, uint64_t horizon_ns)
 {
 	struct reorder_item item;
 	bool held = false;
 	int err = 0;
 
-	while (!err && !(held = is_held(s, horizon_ns)) &&
+	while (!err && !(held = session_is_time_over(s) || is_held(s, horizon_ns)) &&
 	       reorder_pop(s->rings.queue, horizon_ns, &item))
 		err = hand_out_item(s, &item);
 	return err ? err : held;
@@ -293,14 +313,16 @@ static int leave_out_short_lived(struct session *s, uint64_t time_ns)
 }
 
 /* Reads pending events, then records. Returns a time such that no record which the next round reads
- * is older. */
+ * is older; if session_is_time_over(), some were left, and the time means nothing. */
 static uint64_t read_rings(struct session *s, int *ret_err)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
-	*ret_err = session_drain_sideband(s);
+	*ret_err = session_drain_in_time(s);
 	if (!*ret_err)
 		*ret_err = read_ring(s);
+	if (session_is_time_over(s))
+		return start;
 	if (s->rings.is_behind && s->rings.read_ns < start)
 		start = s->rings.read_ns;
 	if (!*ret_err && s->rings.short_lived)
@@ -323,6 +345,8 @@ int session_round(struct session *s)
 	int err;
 
 	s->rings.round_ns = read_rings(s, &err);
+	if (session_is_time_over(s))
+		return err;
 	horizon = s->rings.round_ns - LAG_NS < before ? s->rings.round_ns - LAG_NS : before;
 	follow_cpus(s);
 	regions_look(s->regions);

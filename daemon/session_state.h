@@ -145,9 +145,10 @@ struct session {
 	struct session_log log;
 	struct {
 		bool is_over;
-		bool is_used_up;   /* the run ended because so many files were met */
-		bool has_failed;   /* the run ended because of an error */
-		bool is_signalled; /* somebody wants it to end */
+		bool is_used_up;      /* the run ended because so many files were met */
+		bool has_failed;      /* the run ended because of an error */
+		bool is_signalled;    /* somebody wants it to end */
+		uint64_t deadline_ns; /* when --duration is over; 0: never */
 	} end;
 };
 
@@ -190,6 +191,10 @@ int session_cut(struct session *s);
  * rings.is_behind, and the next round goes on. 0 or an error. */
 int session_round(struct session *s);
 
+/* Returns whether --duration is over and sampling must be stopped, which it was not yet. Then a
+ * round reads and hands out no more: the rest follows once sampling has stopped. */
+bool session_is_time_over(const struct session *s);
+
 /* Takes the walks that workers have finished, and hands out the records that waited for these
  * walks, without reading the rings. 0 or an error. */
 int session_take_walks(struct session *s);
@@ -223,6 +228,9 @@ int session_relieve(void *session);
 /* The function recorder_options.drain: reads all events that have arrived. `session` and result as
  * for session_relieve(). */
 int session_drain_sideband(void *session);
+
+/* Does the same, but not after session_is_time_over(). */
+int session_drain_in_time(struct session *s);
 
 /* Takes events and records out of the rings while the loop waits for a worker; for
  * fork_server_use_meanwhile(). */
