@@ -528,6 +528,21 @@ static bool may_make(struct tables *t, const struct request *r, uint32_t number)
 	return may;
 }
 
+/* Notes that no table can be made of a request's file, if the file is open: it was changed, or
+ * replaced, since it was mapped. Records must not wait for its table, which would end at once each
+ * time that it is requested. */
+static void put_off_changed(struct tables *t, const struct request *r)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (!r->object->elf || !elf_file_is_open(r->object->elf))
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (!remakes_is_put_off(t->remakes, r->number, now_ns))
+		remakes_put_off(t->remakes, r->number, now_ns);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Serves a request. 0, or -ECANCELED: the table was given up, and the request must be queued
  * again. */
 static int serve(struct tables *t, const struct request *r)
@@ -542,9 +557,11 @@ static int serve(struct tables *t, const struct request *r)
 	}
 	if (err == -ECANCELED)
 		return err;
-	if (err == -EBADF) /* the table is loaded when the file is mapped again, and a walk misses
-			    * it */
+	if (err == -EBADF) { /* the table is loaded when the file is mapped again, and a walk misses
+			      * it */
+		put_off_changed(t, r);
 		return 0;
+	}
 	if (err && !r->is_early) {
 		/* The table is too large, so the file counts as having no further rules: the daemon
 		 * walks the frames in it. */

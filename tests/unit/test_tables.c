@@ -762,6 +762,41 @@ static void test_users_files_wait(void **state)
 	drop_tables(t);
 }
 
+static int compile_stale(void *arg, const struct object *object, bool is_quick,
+			 const struct table_stop *stop, struct recipe_table **ret_table)
+{
+	(void)object, (void)is_quick, (void)stop, (void)ret_table;
+	++*(unsigned *)arg;
+	return -ESTALE;
+}
+
+/* Records do not wait for the table of a file that has been replaced since it was mapped, and for
+ * that of a closed file only until it is mapped again. */
+static void test_replaced_file_is_put_off(void **state)
+{
+	struct tables *t = make_tables(100);
+	const struct object replaced = {.kind = OBJECT_ELF, .number = 1, .elf = open_as(0)};
+	const struct object closed = {.kind = OBJECT_ELF, .number = 2, .elf = open_as(0)};
+	unsigned asked = 0;
+
+	(void)state;
+	t->source.compile = compile_stale;
+	t->source.arg = &asked;
+	elf_file_close(closed.elf);
+	assert_false(tables_put_off(t, &replaced));
+	serve(t, &(struct request){.object = &replaced, .number = replaced.number + 1});
+	serve(t, &(struct request){.object = &closed, .number = closed.number + 1});
+	assert_int_equal(asked, 1);
+	assert_false(tables_have(t, &replaced));
+	assert_true(tables_put_off(t, &replaced));
+	assert_false(tables_put_off(t, &closed));
+	assert_int_equal(tables_want(t, &replaced, NULL), 0);
+	assert_null(t->first); /* it is not made again for each record */
+	elf_file_free(replaced.elf);
+	elf_file_free(closed.elf);
+	drop_tables(t);
+}
+
 static void test_counts_are_read_while_the_thread_counts(void **state)
 {
 	const struct table_source source = table_source_here();
@@ -933,6 +968,7 @@ int main(void)
 		cmocka_unit_test(test_missed_during_prefetch),
 		cmocka_unit_test(test_what_is_known_is_not_asked_for),
 		cmocka_unit_test(test_users_files_wait),
+		cmocka_unit_test(test_replaced_file_is_put_off),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
 
