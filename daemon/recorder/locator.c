@@ -183,8 +183,11 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pi
 
 static void load_kernel_symbols(struct locator *p)
 {
-	const struct kallsyms_options options = {
-		.proc_root = "/proc", .sys_root = "/sys", .files = p->with.kernel};
+	const struct kallsyms_options options = {.proc_root = "/proc",
+						 .sys_root = "/sys",
+						 .files = p->with.kernel,
+						 .meanwhile = p->with.meanwhile,
+						 .arg = p->with.arg};
 
 	if (p->ksyms_tried)
 		return;

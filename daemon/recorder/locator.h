@@ -33,6 +33,9 @@ struct locator_options { /* all borrowed */
 	/* Where the kernel's symbols are read. NULL: /proc is opened at the first kernel address.
 	 */
 	const struct kernel_files *kernel;
+	/* Called with `arg` again and again while they are read; NULL: none. */
+	void (*meanwhile)(void *arg);
+	void *arg;
 	/* Users' shares of reading processes from /proc, and stackd's budget; NULL: no limit */
 	struct mapping_shares *shares;
 	double budget;

@@ -45,6 +45,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 						.locations = p->locations,
 						.written = files->written,
 						.kernel = o->kernel,
+						.meanwhile = workers_meanwhile,
+						.arg = o->workers,
 						.shares = &tasks->mappings,
 						.budget = o->budget,
 						.memory = o->memory};

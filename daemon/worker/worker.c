@@ -810,6 +810,14 @@ void workers_use_meanwhile(struct workers *ws, fork_server_meanwhile_fn *take, v
 		fork_server_use_meanwhile(ws->server, take, arg);
 }
 
+void workers_meanwhile(void *arg)
+{
+	const struct workers *ws = arg;
+
+	if (ws)
+		fork_server_meanwhile(ws->server, true);
+}
+
 uint64_t worker_most_analysed(const struct worker *w)
 {
 	return w->workers->most_analysed;

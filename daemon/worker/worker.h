@@ -44,6 +44,10 @@ void workers_free(struct workers *workers); /* ends them; NULL is fine */
  * fork_server_use_meanwhile(). `workers` NULL is fine. */
 void workers_use_meanwhile(struct workers *workers, fork_server_meanwhile_fn *take, void *arg);
 
+/* Calls the function of workers_use_meanwhile(), if this thread has set it: for work of the loop
+ * itself that takes long. `workers` (struct workers) NULL is fine. */
+void workers_meanwhile(void *workers);
+
 /* Returns most_analysed of workers_new(). */
 uint64_t worker_most_analysed(const struct worker *worker);
 

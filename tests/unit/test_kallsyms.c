@@ -136,6 +136,33 @@ static void test_names(void **state)
 	kallsyms_free(NULL);
 }
 
+static void count(void *calls)
+{
+	(*(int *)calls)++;
+}
+
+/* Reading the symbols of a kernel takes long, so the caller can do something meanwhile. */
+static void test_meanwhile(void **state)
+{
+	struct kallsyms_options with = options;
+	static const char line[] = "ffffffff81000000 T a_function_of_many\n";
+	static char text[40000 * (sizeof(line) - 1)];
+	struct kallsyms *k = NULL;
+	int calls = 0;
+
+	(void)state;
+	put_made();
+	for (size_t at = 0; at < sizeof(text); at += sizeof(line) - 1)
+		memcpy(text + at, line, sizeof(line) - 1);
+	put("kallsyms", text, sizeof(text));
+	with.meanwhile = count;
+	with.arg = &calls;
+	assert_int_equal(kallsyms_load(&with, &k), 0);
+	assert_true(calls > 1);
+	expect(k, 0xffffffff81000000, "a_function_of_many", 0xffffffff81000000);
+	kallsyms_free(k);
+}
+
 static void test_functions(void **state)
 {
 	uint64_t start = 77, end = 77;
@@ -282,10 +309,11 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_parts),	cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_missing), cmocka_unit_test(test_kallsyms_alone),
-		cmocka_unit_test(test_lines),	cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_parts),	  cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_kallsyms_alone),
+		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

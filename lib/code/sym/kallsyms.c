@@ -38,6 +38,7 @@
 #define MAX_NAME_BLOB	 (UINT32_MAX / 2)
 #define MAX_PSEUDO_BYTES (64 * 1024)
 #define READ_BYTES	 8192 /* the kernel gives at most half of this; a line is far shorter */
+#define MEANWHILE_READS	 32   /* reads between two calls of `meanwhile`: a millisecond */
 
 struct symbol {
 	uint64_t address;
@@ -297,6 +298,8 @@ static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char *
 
 struct reader {
 	int fd;
+	const struct kallsyms_options *options;
+	unsigned n_reads;
 	size_t begin, end; /* of what has been read and not been returned */
 	char bytes[READ_BYTES + 1];
 };
@@ -314,6 +317,8 @@ static int read_more(struct reader *r)
 	if (n < 0)
 		return -EIO;
 	r->end += (size_t)n;
+	if (!(++r->n_reads % MEANWHILE_READS) && r->options->meanwhile)
+		r->options->meanwhile(r->options->arg);
 	return (int)n;
 }
 
@@ -341,9 +346,9 @@ static int next_line(struct reader *r, char **ret_line)
 	return 1;
 }
 
-static int load_symbols(struct kallsyms *k, int fd)
+static int load_symbols(struct kallsyms *k, int fd, const struct kallsyms_options *options)
 {
-	struct reader reader = {.fd = fd};
+	struct reader reader = {.fd = fd, .options = options};
 	bool is_start_exact = false;
 	char *line;
 	int err;
@@ -472,8 +477,10 @@ static int make_ranges(struct kallsyms *k)
 
 /* --- loading ------------------------------------------------------------------------------- */
 
-static int load(struct kallsyms *k, const char *sys_root, const struct kernel_files *files)
+static int load(struct kallsyms *k, const struct kallsyms_options *options,
+		const struct kernel_files *files)
 {
+	const char *sys_root = options->sys_root;
 	int err = add_part(k, "[kernel.kallsyms]", UINT64_MAX, 0);
 
 	if (err < 0)
@@ -481,7 +488,7 @@ static int load(struct kallsyms *k, const char *sys_root, const struct kernel_fi
 	load_build_id(&k->parts[KERNEL_PART].shown, sys_root, "kernel/notes");
 	err = load_modules(k, sys_root, files->modules);
 	if (!err)
-		err = load_symbols(k, files->symbols);
+		err = load_symbols(k, files->symbols, options);
 	if (err)
 		return err;
 	if (!k->n_symbols)
@@ -509,7 +516,7 @@ int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_
 		lseek(files.symbols, 0, SEEK_SET);
 		lseek(files.modules, 0, SEEK_SET);
 		k = calloc(1, sizeof(*k));
-		err = k ? load(k, options->sys_root, &files) : -ENOMEM;
+		err = k ? load(k, options, &files) : -ENOMEM;
 	}
 	if (!options->files)
 		kernel_files_close(&files);

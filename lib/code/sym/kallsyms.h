@@ -19,6 +19,10 @@ struct kallsyms_options {
 	const char *proc_root;		  /* "/proc" */
 	const char *sys_root;		  /* "/sys" */
 	const struct kernel_files *files; /* read from their beginning; NULL: opens them */
+	/* Called with `arg` again and again while symbols are read, which takes some 60 ms of CPU
+	 * time; NULL: none. */
+	void (*meanwhile)(void *arg);
+	void *arg;
 };
 
 /* A part of the kernel with code. */
