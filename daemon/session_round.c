@@ -3,13 +3,16 @@
  * Reads the rings, and hands out what they had in the order of time; session.c says when.
  *
  * Records with a copy of their stack are small in the ring and large in memory, and finishing their
- * walks takes time. So a round reads at most MOST_BYTES of records, and hands out those older than
- * the last one read before it goes on reading. While it hands out, it reads the ring whenever the
- * ring is a quarter full and the queue holds less than MOST_BYTES.
+ * walks takes time. So a round reads at most most_bytes() of records, and hands out those older
+ * than the last one read before it goes on reading. While it hands out, it reads the ring whenever
+ * the ring is a quarter full and the queue holds less than that. Until a program's tables are
+ * loaded, a record takes 100 KiB and more, of which the ring has a third; so the queue must be many
+ * times as large as the ring, since else a worker that gets no CPU for 0.1 s makes it full.
  *
  * For all answers of workers other than walks the loop waits, each time for a bounded time
  * (worker/worker.h). Meanwhile it moves events from their ring to the intake (intake.h), and also
- * records if their ring is a quarter full, MOST_BYTES at most.
+ * records if their ring is a quarter full, intake_bytes() at most. It does the same while it reads
+ * the kernel's symbols itself.
  *
  * Copied stacks are walked by a worker, for which the loop does not wait. It requests the walks of
  * many records at a time, hands out the records whose walks are made, and is woken when further
@@ -28,8 +31,10 @@
 #include "daemon/capture/record_pool.h"
 
 #define TABLE_WAIT_POLL_MS 5
-#define LAG_NS		   10000000u	    /* a record is in its ring after this time */
-#define MOST_BYTES	   TABLE_WAIT_BYTES /* most bytes of records in the queue */
+#define LAG_NS		   10000000u		 /* a record is in its ring after this time */
+#define INTAKE_BYTES	   (UINT64_C(16) << 20)	 /* that the intake may hold, whatever is queued */
+#define SERVICE_BYTES	   (UINT64_C(16) << 20)	 /* most_bytes() of a service */
+#define MOST_BYTES	   (UINT64_C(128) << 20) /* and of any other recording */
 #define HURRY_NS	   UINT64_C(1000000000)
 #define READ_BYTES	   (UINT64_C(1) << 20) /* moved from the ring to the intake at a time */
 
@@ -65,11 +70,17 @@ int session_leave_out_short_lived(struct session *s)
 	return short_lived_new(queue_event, s, &s->rings.short_lived);
 }
 
-/* Returns whether reading must stop, since MOST_BYTES of records are queued, and some of them can
+/* Returns how many bytes of records may wait in the queue. A service stays small for months. */
+static uint64_t most_bytes(const struct session *s)
+{
+	return s->options->window_ns ? SERVICE_BYTES : MOST_BYTES;
+}
+
+/* Returns whether reading must stop, since most_bytes() of records are queued, and some of them can
  * be handed out. */
 static bool is_enough(struct session *s)
 {
-	return s->rings.queued_bytes >= MOST_BYTES &&
+	return s->rings.queued_bytes >= most_bytes(s) &&
 	       reorder_peek(s->rings.queue, s->rings.read_ns - LAG_NS);
 }
 
@@ -125,6 +136,14 @@ static int read_ring(struct session *s)
 	return s->rings.is_behind ? 0 : err ? err : has < 0 ? has : 0;
 }
 
+/* Returns how many bytes of records the intake may hold while the loop waits. */
+static uint64_t intake_bytes(const struct session *s)
+{
+	const uint64_t most = most_bytes(s), queued = s->rings.queued_bytes;
+
+	return queued + INTAKE_BYTES < most ? most - queued : INTAKE_BYTES;
+}
+
 void session_take_meanwhile(void *arg, bool is_waiting)
 {
 	struct session *s = arg;
@@ -134,7 +153,7 @@ void session_take_meanwhile(void *arg, bool is_waiting)
 	/* Each wait of the loop has a limit of its own, but several can follow one another. */
 	service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
 	if (!err && sampler_is_pressed(s->sampler))
-		err = intake_take_records(s->rings.intake, MOST_BYTES);
+		err = intake_take_records(s->rings.intake, intake_bytes(s));
 	if (err < 0)
 		s->rings.error = err;
 }
@@ -167,8 +186,9 @@ static bool is_held(struct session *s, uint64_t horizon_ns)
 /* Reads the ring if it fills while records are handed out. */
 static int relieve_ring(struct session *s)
 {
-	return s->rings.queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s)
-										    : 0;
+	return s->rings.queued_bytes < most_bytes(s) && sampler_is_pressed(s->sampler)
+		       ? read_ring(s)
+		       : 0;
 }
 
 /* Reads events; `in_time`: until session_is_time_over(). 0 or an error. */
