@@ -122,8 +122,8 @@ int tables_rule(struct tables *tables, const struct object *object, uint64_t off
 /* Returns whether an object's table is loaded, or the object is known to have none. */
 bool tables_have(const struct tables *tables, const struct object *object);
 
-/* Returns whether an object's table was evicted and is not made again for now (remakes.h), or cannot
- * be made, since the file was changed: records that miss it must not wait for it. */
+/* Returns whether an object's table was evicted and is not made again for now (remakes.h), or
+ * cannot be made, since the file was changed: records that miss it must not wait for it. */
 bool tables_put_off(struct tables *tables, const struct object *object);
 
 struct tables_counts {
