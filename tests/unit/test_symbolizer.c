@@ -224,9 +224,10 @@ static const char assembly[] = ".text\n"
 			       "label_in_sized: .skip 8, 0x90\n"
 			       ".size local_alias, 16\n.size global_alias, 16\n"
 			       ".size aaa_weak_alias, 16\n"
-			       "sizeless: .skip 16, 0x90\n" /* 64 */
-			       "table: .skip 16, 0\n"	    /* 80: data, of no size */
-			       "outer: .skip 8, 0x90\n"	    /* 96 */
+			       "$x: $x.1: sizeless: .skip 8, 0x90\n" /* 64 */
+			       "$d: $x.2: .skip 8, 0x90\n" /* mapping symbols end no function */
+			       "table: .skip 16, 0\n"	   /* 80: data, of no size */
+			       "outer: .skip 8, 0x90\n"	   /* 96 */
 			       "__GI___nested: __nested:\n"
 			       ".skip 8, 0x90\n" /* 104 */
 			       ".size __nested, 8\n.size __GI___nested, 8\n"

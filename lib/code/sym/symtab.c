@@ -75,6 +75,16 @@ static bool is_mark(const char *name)
 	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
 }
 
+/* Returns whether a symbol is a mapping symbol: $x where code begins, $d where data in it does,
+ * also with a suffix ($x.1). Assemblers of some processors write them; they are no functions, and
+ * no function ends there. */
+static bool is_mapping_symbol(const GElf_Sym *sym, const char *name)
+{
+	return GELF_ST_TYPE(sym->st_info) == STT_NOTYPE &&
+	       GELF_ST_BIND(sym->st_info) == STB_LOCAL && !sym->st_size && name[0] == '$' &&
+	       (name[1] == 'x' || name[1] == 'd') && (!name[2] || name[2] == '.');
+}
+
 static int append(struct symtab *t, const struct symbol *symbol)
 {
 	if (VEC_GROW(t->symbols, t->cap_symbols, t->n_symbols + 1) < 0)
@@ -106,7 +116,7 @@ static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, const GEl
 	symbol.end += sym->st_size < symbol.limit - symbol.start ? sym->st_size
 								 : symbol.limit - symbol.start;
 	name = elf_strptr(elf, table->sh_link, sym->st_name);
-	if (!name || !*name || !strncmp(name, ".L", 2))
+	if (!name || !*name || !strncmp(name, ".L", 2) || is_mapping_symbol(sym, name))
 		return 0;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !is_mark(name))) {
 		symbol.name = name;
