@@ -120,7 +120,8 @@ static bool read_around(const struct elf_file *elf, uint64_t offset, struct arou
 	return ret->len > ret->at;
 }
 
-/* Sets the rule in the C runtime's _init or _fini. */
+/* Sets the rule in the C runtime's _init or _fini. Where calls leave the return address in a
+ * register, they have pushed the frame pointer and that. */
 static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule *rule)
 {
 	uint8_t code[START_CODE_INIT + CODE_FORM_MARK];
@@ -135,6 +136,10 @@ static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule
 	pushed = len > 0 ? start_code_in_init(code, (size_t)len, vaddr - start) : -1;
 	if (pushed >= 0)
 		set_plain(rule, pushed);
+	if (ARCH_HAS_LINK && pushed > 0) {
+		rule->fast.saved[0] = (int16_t)-pushed;
+		rule->fast.ra_offset = (int16_t)(8 - pushed);
+	}
 }
 
 /* Sets the rule in the other start code, as long as it has no frame pointer. */
@@ -240,6 +245,12 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
 		set_plain(rule, 0);
 	return err;
+}
+
+void cfi_repair_return(const struct elf_file *elf, uint64_t vaddr, struct walk_rule *rule)
+{
+	if (ARCH_HAS_LINK && rule->fast.cfa == STACKD_CFA_NONE)
+		in_init(elf, vaddr, rule);
 }
 
 /* --- is it start code? ---------------------------------------------------------------------- */

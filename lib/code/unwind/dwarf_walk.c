@@ -277,6 +277,8 @@ static int finish_rule(struct dwarf_walk *walk, const struct object *object, str
 	if (err == -ENOMEM)
 		return err;
 	err = is_return ? 0 : cfi_repair_improve(elf, index, vaddr, offset, rule);
+	if (is_return)
+		cfi_repair_return(elf, vaddr, rule);
 	if (!err && rule->provenance != PROVENANCE_CFI)
 		rule->is_called |= cfi_repair_is_start(elf, vaddr, offset);
 	return err;
