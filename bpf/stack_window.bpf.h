@@ -51,6 +51,14 @@ struct {
  * part of its stack makes that a mapping of its own. */
 #define STACK_MAPPINGS 8
 
+/* Returns whether a function of the main thread can have this stack pointer; the entry, which is
+ * nobody's callee, has the first one. Where calls push nothing, a function that the entry calls has
+ * it, too. */
+static __always_inline bool is_below_entry(__u64 sp, __u64 entry_sp)
+{
+	return sp < entry_sp + ARCH_HAS_LINK;
+}
+
 /* Returns where the stack ends whose mapping with `sp` is s->vma: if this and the ones right above
  * it lead to where the thread's own stack ends, at that mapping's end or the control block; or else
  * at the end of s->vma. Memory that cannot be read may be the guard of the next thread's stack. */
@@ -63,7 +71,7 @@ static __always_inline __u64 thread_stack_end(struct scratch *s, struct task_str
 	for (int i = 0; i < STACK_MAPPINGS; i++) {
 		if (is_readable && sp < control_block && control_block < end)
 			return control_block;
-		if (sp < entry_sp && entry_sp + 8 <= end)
+		if (is_below_entry(sp, entry_sp) && entry_sp + 8 <= end)
 			return end;
 		if (vma_find(s, end))
 			break;
@@ -101,7 +109,7 @@ __noinline int find_stack_end(struct scratch *given)
 	end = cached->end;
 	/* Only arguments and environment are above the main thread's stack pointer at the program's
 	 * entry. */
-	if (sp < entry_sp && entry_sp + 8 <= end)
+	if (is_below_entry(sp, entry_sp) && entry_sp + 8 <= end)
 		end = entry_sp + 8;
 	s->stack_end = end;
 	return 0;
