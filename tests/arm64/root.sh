@@ -26,6 +26,8 @@ make_root() {
     [ ! -e "$root/complete" ] || return 0
     command -v debootstrap >/dev/null || { echo 'debootstrap is missing' && return 77; }
     rm -rf "$root" && mkdir -p "$root" && debootstrap --variant=minbase "$release" "$root" || return 1
+    # The newer kernel is among the security updates.
+    echo "deb http://deb.debian.org/debian-security $release-security main" >>"$root/etc/apt/sources.list"
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null
     apt-config dump | grep -E '^Acquire::(http|https|Retries|Check-)' >"$root/etc/apt/apt.conf.d/90host"
     # shellcheck disable=SC2046 # a list of names
