@@ -7,14 +7,19 @@
 
 #define PUSH_FRAME 0xa9bf7bfdu /* stp x29, x30, [sp, #-16]! */
 #define SET_FRAME  0x910003fdu /* mov x29, sp */
+#define POP_FRAME  0xa8c17bfdu /* ldp x29, x30, [sp], #16 */
 
-/* nop or a mark; stp; mov; bl ...; ldp; ret. Behind the call, leaf_frame.h knows the frame of a
- * leaf; the call's last byte stands for its return address. */
+/* nop or a mark; stp; mov; bl ..., which _fini has not; ldp; ret. From the ldp on, leaf_frame.h
+ * knows the frame of a leaf; the call's last byte stands for its return address. */
 int start_code_in_init(const uint8_t *code, size_t len, size_t at)
 {
+	uint32_t fourth;
+
 	if (len < 4 * WORD_BYTES || word_at(code + WORD_BYTES) != PUSH_FRAME ||
-	    word_at(code + 2 * WORD_BYTES) != SET_FRAME ||
-	    !word_is_direct_call(word_at(code + 3 * WORD_BYTES)) || at >= 4 * WORD_BYTES)
+	    word_at(code + 2 * WORD_BYTES) != SET_FRAME || at >= 4 * WORD_BYTES)
+		return -1;
+	fourth = word_at(code + 3 * WORD_BYTES);
+	if (!word_is_direct_call(fourth) && fourth != POP_FRAME)
 		return -1;
 	return at > WORD_BYTES ? 16 : 0;
 }

@@ -33,7 +33,6 @@
 #define ADD_SP_32     0x910083ffu /* add sp, sp, #32 */
 #define SUB_SP_32     0xd10083ffu /* sub sp, sp, #32 */
 #define ADD_SP_4096   0x914007ffu /* add sp, sp, #1, lsl #12 */
-#define POP_FRAME     0xa8c17bfdu /* ldp x29, x30, [sp], #16 */
 #define POP_FRAME_48  0xa8c37bfdu /* ldp x29, x30, [sp], #48 */
 #define LOAD_19_20    0xa94153f3u /* ldp x19, x20, [sp, #16] */
 #define LOAD_FRAME_16 0xa9417bfdu /* ldp x29, x30, [sp, #16] */
@@ -210,10 +209,12 @@ static void marked_entries(void **state)
 	expect_same(other, SIZE(other), 0, &in_link);
 }
 
-/* _init, in bytes of its code; the last byte of the call stands for its return address. */
+/* _init and _fini, in bytes of their code; the last byte of the call stands for its return address.
+ */
 static void init(void **state)
 {
 	static const uint32_t init[] = {NOP, 0xa9bf7bfd, MOV_FP_SP, BL, POP_FRAME, RET};
+	static const uint32_t other[] = {NOP, 0xa9bf7bfd, MOV_FP_SP, MOV_X0_1, POP_FRAME, RET};
 	static const uint32_t fini[] = {NOP, 0xa9bf7bfd, MOV_FP_SP, POP_FRAME, RET, NOP};
 	const uint8_t *code = (const uint8_t *)init;
 
@@ -225,7 +226,10 @@ static void init(void **state)
 	assert_int_equal(start_code_in_init(code, sizeof(init), 15), 16);
 	assert_int_equal(start_code_in_init(code, sizeof(init), 16), -1);
 	assert_int_equal(start_code_in_init(code, 12, 8), -1);
-	assert_int_equal(start_code_in_init((const uint8_t *)fini, sizeof(fini), 8), -1);
+	assert_int_equal(start_code_in_init((const uint8_t *)fini, sizeof(fini), 4), 0);
+	assert_int_equal(start_code_in_init((const uint8_t *)fini, sizeof(fini), 8), 16);
+	assert_int_equal(start_code_in_init((const uint8_t *)fini, sizeof(fini), 16), -1);
+	assert_int_equal(start_code_in_init((const uint8_t *)other, sizeof(other), 8), -1);
 }
 
 int main(void)
