@@ -218,12 +218,16 @@ static void look_at_rules(struct session *s, const struct run_counters *counters
 		tables_begin_rules(s->tables);
 }
 
-/* Ends a service (--window) that has met so many files, of each of which it keeps some 2 KiB, so
- * that the service manager starts it again. That happens only at a window's end, so that somebody
- * who makes files on purpose cannot restart it again and again. */
+/* Ends a service (--window, of all processes or a cgroup) that has met so many files, of each of
+ * which it keeps some 2 KiB, so that the service manager starts it again. A command, or processes
+ * that were named, could not be met again: their recording goes on. That happens only at a window's
+ * end, so that somebody who makes files on purpose cannot restart it again and again. */
 static void look_at_objects(struct session *s, const struct run_counters *counters)
 {
+	const enum target_kind target = s->options->target;
+
 	if (s->end.is_over || !s->options->window_ns ||
+	    (target != TARGET_ALL && target != TARGET_CGROUP) ||
 	    counters->objects < fault_few("objects", MOST_OBJECTS))
 		return;
 	log_warning(

@@ -259,14 +259,18 @@ def test_numbers_given_again():
 
 @live(long=True)
 def test_many_objects():
-    """A service that has met very many files ends with a window, to be started again."""
+    """A service that has met very many files ends with a window, to be started again; a command is recorded to its end."""
+    message = "files, which it keeps in memory: it ends, for the service manager to start it again"
     with scratch() as folder:
-        build_libraries(folder)
-        script = "cd '%s'; exec ./loader 8000 %s" % (folder, " ".join("./%04d" % i for i in range(LIBRARIES)))
-        with faulty(folder, 80, script, "--window", "2s", what="objects") as daemon:
+        with Daemon(folder + "/all.db", "--all", "--window", "2s", stackd=faulty_stackd(), env={"STACKD_FAULT": "few:objects:8"},
+                    start_new_session=True) as daemon:
             status, messages = end(daemon)
         check(status == 75, "status", status, messages)
-        check("files, which it keeps in memory: it ends, for the service manager to start it again" in messages, messages)
+        check(message in messages, messages)
+        with faulty(folder, 8, "sleep 5; exit 3", "--window", "2s", what="objects") as daemon:
+            status, messages = end(daemon)
+        check(status != 75, "status", status, messages)
+        check(message not in messages, messages)
 
 
 @live(long=True)
