@@ -43,7 +43,8 @@ bool attach_is_crowd(const struct options *options, const struct target *target)
 
 /* Reads the processes of the target that run already, but for a command. If some have an
  * interpreter, waits for the tables without which their functions cannot be read, so that the first
- * sample has them. Waits for three seconds at most. Logs what fails; returns the status to exit
+ * sample has them. Waits for three seconds at most, and not if a signal is to
+ * end the recording. Logs what fails; returns the status to exit
  * with. */
 enum exit_status attach_load(const struct attach *attach);
 

@@ -138,7 +138,8 @@ int recorder_load_all(struct recorder *recorder);
 
 /* Requests the tables of all files that processes with an interpreter (Python's) have mapped, of
  * those that were loaded, and waits for them, no longer than `until_ns` (CLOCK_MONOTONIC): their
- * functions can be read from the first sample on then. 0 or -errno. */
+ * functions can be read from the first sample on then. A SIGINT or SIGTERM that is blocked and
+ * pending ends the wait. 0 or -errno. */
 int recorder_await_interpreters(struct recorder *recorder, uint64_t until_ns);
 
 /* Says what becomes of an event that is still in its ring (sideband_judge_by()), by what its user's

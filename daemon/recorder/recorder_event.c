@@ -8,6 +8,7 @@
  * taken.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
@@ -144,7 +145,17 @@ static int want_tables(struct recorder *r, const struct mapping_set *maps,
 	return err;
 }
 
-/* Waits for the tables of these files until a time, and reads events meanwhile. 0 or -errno. */
+/* Returns whether a signal waits for the main loop that is to end the recording. */
+static bool is_to_end(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+/* Waits for the tables of these files until a time, or until the recording is to end, and reads
+ * events meanwhile. 0 or -errno. */
 static int await_tables(struct recorder *r, const struct expected_files *files, uint64_t until_ns)
 {
 	int err = 0;
@@ -153,7 +164,8 @@ static int await_tables(struct recorder *r, const struct expected_files *files, 
 		bool is_there = false;
 		uint64_t now_ns;
 
-		while (!err && !is_there && (now_ns = clock_ns(CLOCK_MONOTONIC)) < until_ns) {
+		while (!err && !is_there && (now_ns = clock_ns(CLOCK_MONOTONIC)) < until_ns &&
+		       !is_to_end()) {
 			is_there = tables_await(r->with.tables, files->all.items[i],
 						now_ns + AWAIT_ONCE_NS);
 			err = r->with.relieve ? r->with.relieve(r->with.arg) : 0;
