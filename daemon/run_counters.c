@@ -183,29 +183,41 @@ struct status_numbers run_counters_status(const struct run_counters *counters)
 	};
 }
 
-/* Warns about calls of MPI that libstackmpi could not count. */
-static void warn_of_calls(const struct recorder_counts *recorded)
+/* Warns about calls of MPI, and passes through annotated regions, that libstackmpi did not count.
+ */
+static void warn_of_calls(const struct recorder_counts *recorded,
+			  const struct run_counters_asked *asked)
 {
 	const struct call_tables_counts *tables = &recorded->tables;
-	const uint64_t without = tables->refused + tables->unanswered + tables->foreign;
+	const uint64_t without = tables->refused + tables->unanswered;
+	const char *option = !asked->annotated ? "--mpi"
+			     : asked->mpi      ? "--mpi, --annotated"
+					       : "--annotated";
+	const char *else_use = asked->annotated ? "" : ": use --mpi=probes";
 
 	if (without)
-		log_warning("--mpi: calls of %" PRIu64
-			    " thread%s not counted (%u are counted at a time): use --mpi=probes",
-			    without, text_plural(without, " were", "s were"), STACKD_CALL_TABLES);
+		log_warning("%s: %" PRIu64 " thread%s not counted (%u are counted at a time)%s",
+			    option, without, text_plural(without, " was", "s were"),
+			    STACKD_CALL_TABLES, else_use);
+	if (tables->foreign)
+		log_warning("%s: %" PRIu64 " thread%s to another user than stackd and who has "
+			    "called it by sudo, and %s not counted%s",
+			    option, tables->foreign,
+			    text_plural(tables->foreign, " belongs", "s belong"),
+			    text_plural(tables->foreign, "was", "were"), else_use);
 	if (recorded->calls_unplaced)
-		log_warning("--mpi: %" PRIu64
+		log_warning("%s: %" PRIu64
 			    " call%s not recorded, since the call path was never sent",
-			    recorded->calls_unplaced,
+			    option, recorded->calls_unplaced,
 			    text_plural(recorded->calls_unplaced, " was", "s were"));
 	if (recorded->calls_cut)
-		log_warning("--mpi: a program has written to the table of its calls: "
+		log_warning("%s: a program has written to the table of its calls: "
 			    "%" PRIu64 " sum%s cut to what a thread can do",
-			    recorded->calls_cut,
+			    option, recorded->calls_cut,
 			    text_plural(recorded->calls_cut, " was", "s were"));
 }
 
-void run_counters_warn(const struct run_counters *counters, bool tags_only)
+void run_counters_warn(const struct run_counters *counters, const struct run_counters_asked *asked)
 {
 	const uint64_t *kernel = counters->sampled.counters;
 	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING] +
@@ -232,7 +244,7 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    "libstackmpi does not count, since they are static or setuid, look up "
 			    "MPI's functions themselves, or have another environment: use "
 			    "--mpi=probes");
-	warn_of_calls(recorded);
+	warn_of_calls(recorded, asked);
 	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
 		log_warning("waits of %" PRIu64 " thread%s were not recorded: the kernel gave no "
 			    "memory for them",
@@ -252,7 +264,7 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    "is there code that is left by exceptions or longjmp() and "
 			    "was not compiled with the plugin?",
 			    recorded->tags.wrong, text_plural(recorded->tags.wrong, "", "s"));
-	if (tags_only && !recorded->tag_processes)
+	if (asked->tags_only && !recorded->tag_processes)
 		log_warning("no process kept a tag of its call path: compile with the stacktag "
 			    "plugin, or leave out --tags only");
 }

@@ -67,7 +67,14 @@ void run_counters_put_readings(const struct counter_spec *counters, size_t n,
 /* Returns the numbers that the status line shows, taken from `counters`. */
 struct status_numbers run_counters_status(const struct run_counters *counters);
 
-/* Warns about counters that do not add up, and about tags that differ from walks. */
-void run_counters_warn(const struct run_counters *counters, bool tags_only);
+/* What the options ask for, of which warnings speak. */
+struct run_counters_asked {
+	bool tags_only;
+	bool mpi, annotated;
+};
+
+/* Warns about counters that do not add up, about tags that differ from walks, and about what was
+ * asked for and not recorded. */
+void run_counters_warn(const struct run_counters *counters, const struct run_counters_asked *asked);
 
 #endif

@@ -193,7 +193,10 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)),
 			 s->recording.store_path);
-	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
+	run_counters_warn(&counters, &(struct run_counters_asked){
+					     .tags_only = s->options->tags == STACKD_TAGS_ONLY,
+					     .mpi = s->options->mpi,
+					     .annotated = s->options->annotated});
 	alloc_coverage_warn(recorder_alloc_coverage(s->recorder));
 	if (n.samples || n.waits || counters.recorded.instances || counters.recorded.summed_calls)
 		return STATUS_DONE;

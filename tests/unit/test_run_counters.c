@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/text.h"
@@ -184,6 +186,45 @@ static void test_counts_and_what_there_is(void **state)
 	assert_int_equal(since.rate_hz, 49);
 }
 
+/* Returns whether the warnings about these counters say something. */
+static bool warns(const struct run_counters *counters, const struct run_counters_asked *asked,
+		  const char *what)
+{
+	char text[4096] = "";
+	const int before = dup(STDERR_FILENO);
+	const int file = memfd_create("warnings", MFD_CLOEXEC);
+
+	assert_true(before >= 0 && file >= 0);
+	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+	run_counters_warn(counters, asked);
+	assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+	assert_true(pread(file, text, sizeof(text) - 1, 0) >= 0);
+	close(before);
+	close(file);
+	return strstr(text, what);
+}
+
+/* Threads of other users have a sentence of their own, and each has the option that was given. */
+static void test_threads_that_are_not_counted(void **state)
+{
+	const struct run_counters refused = {.recorded.tables.refused = 2};
+	const struct run_counters foreign = {.recorded.tables.foreign = 1};
+	const struct run_counters_asked mpi = {.mpi = true}, annotated = {.annotated = true};
+	const struct run_counters_asked both = {.mpi = true, .annotated = true};
+
+	(void)state;
+	assert_true(warns(&refused, &mpi, "--mpi: 2 threads were not counted (512 are "));
+	assert_true(warns(&refused, &mpi, ": use --mpi=probes"));
+	assert_false(warns(&refused, &mpi, "another user"));
+	assert_true(warns(&foreign, &mpi, "--mpi: 1 thread belongs to another user "));
+	assert_true(warns(&foreign, &mpi, "and was not counted: use --mpi=probes"));
+	assert_false(warns(&foreign, &mpi, "512"));
+	assert_true(warns(&foreign, &annotated, ": --annotated: 1 thread belongs"));
+	assert_false(warns(&foreign, &annotated, "--mpi"));
+	assert_true(warns(&refused, &both, "--mpi, --annotated: 2 threads"));
+	assert_false(warns(&refused, &both, "probes"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +232,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_page_has_the_lists),
 		cmocka_unit_test(test_names_are_names),
 		cmocka_unit_test(test_store_has_the_lists),
+		cmocka_unit_test(test_threads_that_are_not_counted),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "--write")) {
