@@ -525,7 +525,8 @@ static void settle(struct argp_state *state, struct options *options)
 	if (counter_specs_need_alloc(options->counters, options->n_counters) &&
 	    !options->alloc_bytes)
 		argp_help_error(state, "--counter allocated-bytes: give --alloc, too");
-	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi)
+	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi &&
+	    !options->annotated) /* which excludes them */
 		argp_help_error(state, COUNTER_SPEC_REGIONS);
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
 		argp_help_error(state,

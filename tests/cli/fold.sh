@@ -176,6 +176,8 @@ expect 1 sh -c '"$1" fold -i "$2" --region pass >/dev/full' - "$stackctl" "$stor
 stackd=${STACKD:-$(dirname "$stackctl")/stackd}
 expect 2 "$stackd" --counter page-faults -- true
 says '--counter: counters are read within regions: give --region, --mark or --mpi'
+expect 2 "$stackd" --annotated --counter page-faults -- true
+says '--annotated is for a command that stackd starts, and excludes --region, --mark, --counter'
 expect 2 "$stackd" --region f --counter nonsense -- true
 says "--counter 'nonsense': expected page-faults"
 finish
