@@ -51,7 +51,7 @@ export class FoldTab {
 		if (!chosen) {
 			this.data = null;
 			fill(this.facts);
-			fill(this.content, this.app.lacks("region") ? emptyState("No regions: this recording has none that could be folded.", "Record with: sudo stackd --region FUNCTION …, or --mpi") :
+			fill(this.content, this.app.lacks("region") ? emptyState("No regions: this recording has none that could be folded.", "Record with: sudo stackd --region FUNCTION …, or --mpi=probes") :
 				emptyState("No region was passed through in the selection.", "Choose a wider range of time, or all threads."));
 			return;
 		}
