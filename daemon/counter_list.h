@@ -19,11 +19,11 @@
 	X(recorded.partial_instances, "regions_partial", COUNT,                                         \
 	  "of these, those whose path is not complete")                                                 \
 	X(recorded.summed_calls, "calls_summed", COUNT,                                                 \
-	  "calls of MPI that libstackmpi has added up (--mpi=library)")                                 \
+	  "calls of MPI, and passes (--annotated), that libstackmpi has added up")                      \
 	X(recorded.calls_open, "calls_open", COUNT,                                                     \
-	  "calls of MPI in which their thread, or the recording, has ended")                            \
+	  "calls, or passes, in which their thread, or the recording, has ended")                       \
 	X(recorded.calls_unplaced, "calls_unplaced", COUNT,                                             \
-	  "calls of MPI that were counted or open, but whose call path was never sent")                 \
+	  "calls, or passes, that were counted or open, but whose call path was never sent")            \
 	X(recorded.calls_cut, "calls_cut", COUNT,                                                       \
 	  "sums in tables that were cut: they were more than a thread can have done")                   \
 	X(recorded.tables.refused, "calls_threads_refused", COUNT,                                      \

@@ -15,19 +15,19 @@
 	X(CPU, "cpu", CPU, EVENTS, SAMPLED, "samples", "(none)",                                   \
 	  "samples of the event, by their periods: CPU time, if it is a clock")                    \
 	X(CPU_TIME, "cpu.time", CPU_OUTSIDE, NS, SAMPLED, "samples and instances",                 \
-	  "--region, --mark, --mpi",                                                               \
+	  "--region, --mark, --mpi, --annotated",                                                  \
 	  "CPU time of the threads: samples outside of regions, each with the time since the "     \
 	  "one before, and passes through regions with their own",                                 \
 	  .also = SERIES_REGION_CPU, .sums = SERIES_CALL_CPU)                                                               \
 	X(REGION_VISITS, "region.visits", REGION_TIME, TIMES, COUNTED, "instances",                \
-	  "--region, --mark, --mpi", "passes through regions",                                     \
+	  "--region, --mark, --mpi, --annotated", "passes through regions",                        \
 	  .is_count = true, .sums = SERIES_CALL_VISITS)                                                                        \
 	X(REGION_TIME, "region.time", REGION_TIME, NS, COUNTED, "instances",                       \
-	  "--region, --mark, --mpi",                                                               \
+	  "--region, --mark, --mpi, --annotated",                                                  \
 	  "time from the entry into a region to its end, without that of regions within it",       \
 	  .sums = SERIES_CALL_TIME)                                                                \
 	X(REGION_CPU, "region.cpu", REGION_CPU, NS, COUNTED, "instances",                          \
-	  "--region, --mark, --mpi", "CPU time in a region, likewise",                             \
+	  "--region, --mark, --mpi, --annotated", "CPU time in a region, likewise",                \
 	  .sums = SERIES_CALL_CPU)                                                                 \
 	X(MPI_SENT, "mpi.sent", MPI_SENT, BYTES, COUNTED, "calls", "--mpi",                        \
 	  "bytes that calls of MPI sent")                                                          \
