@@ -38,6 +38,7 @@
 		"\"stackd_region." name "\":\n\t"                                                  \
 		"ret\n\t"                                                                          \
 		".size \"stackd_region." name "\", 1\n\t"                                          \
+		".asciz \"" name "\"\n\t" /* so that linkers do not fold two names */              \
 		".popsection\n\t"                                                                  \
 		".endif\n\t"                                                                       \
 		"leaq \"stackd_region." name "\"(%%rip), %0"                                       \

@@ -40,6 +40,9 @@ static void test_named_region(void **state)
 	check("stackd_region.time step <2>", "time step <2>");
 	check("stackd_region.", NULL);
 	check("my_stackd_region.x", NULL);
+	assert_true(is_region_name("stackd_region.step"));
+	assert_false(is_region_name("stackd_region."));
+	assert_false(is_region_name("step"));
 }
 
 static void test_rust(void **state)

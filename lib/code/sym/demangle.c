@@ -314,13 +314,19 @@ static char *demangle_as(enum language language, const char *name)
 	return NULL;
 }
 
+#define REGION "stackd_region."
+
+bool is_region_name(const char *name)
+{
+	return !strncmp(name, REGION, sizeof(REGION) - 1) && name[sizeof(REGION) - 1];
+}
+
 char *demangle(const char *name)
 {
-	static const char region[] = "stackd_region.";
 	enum language language = language_of(name);
 
-	if (!strncmp(name, region, sizeof(region) - 1) && name[sizeof(region) - 1])
-		return strdup(name + sizeof(region) - 1);
+	if (is_region_name(name))
+		return strdup(name + sizeof(REGION) - 1);
 
 	return language == NONE ? NULL : demangle_as(language, name);
 }

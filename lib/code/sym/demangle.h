@@ -6,6 +6,8 @@
 #ifndef SYM_DEMANGLE_H
 #define SYM_DEMANGLE_H
 
+#include <stdbool.h>
+
 #define DEMANGLE_MOST_BYTES 4096 /* limit of a readable name, about; longer names are shortened */
 
 /* Returns the readable form of a linkage name, malloc()ed. NULL: the name is not mangled, or memory
@@ -13,6 +15,9 @@
  * digits are a hash of the linkage name, so that two names that are shortened to the same text stay
  * different. The symbol of a named region (stackd_region.h) gives the region's name. */
 char *demangle(const char *name);
+
+/* Returns whether a linkage name is the symbol of a named region. */
+bool is_region_name(const char *name);
 
 /* Like demangle(), for a symbol that is known to be Ada's. GNAT's encoding looks like names of C,
  * so demangle() converts only names of Ada's own library and of main programs. */

@@ -130,7 +130,9 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	if (err < 0)
 		return err;
 	number = names->n_symbols;
-	err = int_map_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
+	err = int_map_enter(&names->shown,
+			    (uint64_t)like->is_region << 63 | (uint64_t)object << 32 | name, number,
+			    &at);
 	if (err < 0)
 		return err;
 	if (at == number) {
@@ -188,6 +190,7 @@ static struct profile_symbol of_function(const struct store_object *object,
 
 	if (frame_kind_is_managed(symbol.kind))
 		symbol.first_line = (uint32_t)line->function_start;
+	symbol.is_region = is_region_name(line->function);
 	return symbol;
 }
 

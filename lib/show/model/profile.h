@@ -91,6 +91,7 @@ struct profile_symbol {
 	bool is_mark;	      /* not a function, but a note that frames are missing */
 	bool is_kernel;
 	bool is_unnamed;     /* name is object+offset */
+	bool is_region;	     /* a region that the program names: not the function of that name */
 	uint8_t kind;	     /* enum frame_kind, as of a frame that is not inlined */
 	uint32_t first_line; /* of the function in its source file; 0: not known */
 };

@@ -4,8 +4,17 @@
 
 static volatile int sink;
 
+/* Its region has its name. */
+static __attribute__((noinline)) void namesake(void)
+{
+	STACKD_REGION("namesake");
+	sink++;
+}
+
 void count_in_c(int n)
 {
+	for (int i = 0; i < n; i++)
+		namesake();
 	for (int i = 0; i < n; i++) {
 		STACKD_REGION("inner");
 		sink++;
