@@ -90,7 +90,7 @@ struct stackd_calls {
 	__u32 inside_path; /* its path, index + 1; 0: not known */
 	__u32 n_paths;	   /* used of `paths` */
 	__u32 n_open;	   /* named regions in which the thread is, outermost first */
-	__u32 pad;
+	__u32 n_too_deep;  /* passes through regions that are not counted: too many were open */
 	struct stackd_call_region open[STACKD_CALL_OPEN];
 	__u64 waits[STACKD_CALL_WAITS]; /* the handles that a call completes */
 	__u16 heads[STACKD_CALL_PATHS]; /* index + 1 of the first path, by hash */

@@ -26,6 +26,8 @@
 	  "calls, or passes, that were counted or open, but whose call path was never sent")            \
 	X(recorded.calls_cut, "calls_cut", COUNT,                                                       \
 	  "sums in tables that were cut: they were more than a thread can have done")                   \
+	X(recorded.named_too_deep, "regions_named_too_deep", COUNT,                                     \
+	  "passes through regions that a program names, not counted: 64 were open")                     \
 	X(recorded.tables.refused, "calls_threads_refused", COUNT,                                      \
 	  "threads whose calls are not counted: all tables were taken")                                 \
 	X(recorded.tables.unanswered, "calls_threads_unanswered", COUNT,                                \

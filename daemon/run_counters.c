@@ -210,6 +210,12 @@ static void warn_of_calls(const struct recorder_counts *recorded,
 			    " call%s not recorded, since the call path was never sent",
 			    option, recorded->calls_unplaced,
 			    text_plural(recorded->calls_unplaced, " was", "s were"));
+	if (recorded->named_too_deep)
+		log_warning("--annotated: %" PRIu64
+			    " %s not counted, since %u regions of the thread had not ended",
+			    recorded->named_too_deep,
+			    text_plural(recorded->named_too_deep, "pass was", "passes were"),
+			    STACKD_CALL_OPEN);
 	if (recorded->calls_cut)
 		log_warning("%s: a program has written to the table of its calls: "
 			    "%" PRIu64 " sum%s cut to what a thread can do",

@@ -5,8 +5,6 @@
 #include "clock.h"
 #include "region.h"
 
-#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack */
-
 static void count_left(struct stackd_calls *calls)
 {
 	struct stackd_call_path *path;

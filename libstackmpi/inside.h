@@ -9,6 +9,8 @@
 
 #include "table.h"
 
+#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack */
+
 /* Returns whether a call (of MPI, or into a region) is a part of a call of MPI, which the thread is
  * in. If that one was left, counts it until now: nothing else says when. */
 bool inside_has(struct stackd_calls *calls, const struct call *call) STACKMPI_HIDDEN;

@@ -11,6 +11,7 @@
 /* What this library alone knows of the regions in stackd_calls.open. */
 struct known_region {
 	uint64_t function;	       /* stands for its name */
+	uint64_t slot, caller;	       /* of its begin: the return address, and where it was */
 	struct stackd_call_path *path; /* NULL: not known */
 };
 
@@ -81,38 +82,6 @@ static bool is_in_call(struct stackd_calls *calls, const struct call *call, uint
 	return false;
 }
 
-void region_begin(struct call *call)
-{
-	const int err = errno;
-	struct stackd_calls *calls = take(call);
-	const uint64_t function = call->arguments[0];
-	uint64_t now, cpu;
-	uint32_t depth;
-
-	if (!calls)
-		return;
-	depth = depth_of(calls);
-	if (is_in_call(calls, call, depth) || depth == STACKD_CALL_OPEN) {
-		regions.n_more++;
-		return;
-	}
-	regions.n_passes++;
-	call->path = path_find(call);
-	if (!call->path)
-		path_walk(call, function, depth + 1,
-			  (struct stackd_call_probe){.ended_ns = clock_of(CLOCK_MONOTONIC),
-						     .sent = regions.n_passes});
-	errno = err;
-	regions.open[depth] = (struct known_region){function, call->path};
-	calls->open[depth] = (struct stackd_call_region){
-		.path = call->path ? (uint32_t)(call->path - calls->paths) + 1 : 0,
-		.number = regions.n_passes};
-	clock_take(calls, &now, &cpu);
-	region_suspend(calls, now, cpu);
-	region_go_on(calls, now, cpu);
-	calls->n_open = depth + 1;
-}
-
 /* Counts a pass at a depth, from 1. Its time until now has been added. */
 static void count(struct call *call, uint32_t depth, uint64_t now)
 {
@@ -133,30 +102,121 @@ static void count(struct call *call, uint32_t depth, uint64_t now)
 						   .sent = open->number});
 }
 
+/* Ends the regions deeper than `depth`. */
+static void end_all(struct call *call, uint32_t depth, uint64_t now, uint64_t cpu)
+{
+	struct stackd_calls *calls = call->calls;
+
+	region_charge(calls, now, cpu);
+	for (uint32_t i = depth_of(calls); i > depth; i--)
+		count(call, i, now);
+	calls->n_open = depth;
+	region_resume(calls, now, cpu);
+}
+
+/* Returns whether a region was left, since another one begins at its place, or nearer to the root
+ * of its stack. */
+static bool is_left(const struct known_region *region, const struct call *call)
+{
+	const uint64_t slot = (uintptr_t)call->slot;
+
+	if (slot == region->slot)
+		return *call->slot == region->caller && call->arguments[0] == region->function;
+	return slot > region->slot && slot - region->slot < SAME_STACK;
+}
+
+/* When there is no room, ends the innermost regions that were left, by longjmp(). A region that a
+ * function has begun for its caller looks like them, so as long as there is room, nothing is taken
+ * for left. Returns how many are open. */
+static uint32_t make_room(struct call *call, uint32_t depth)
+{
+	const uint32_t before = depth;
+	uint64_t now, cpu;
+
+	while (depth && is_left(&regions.open[depth - 1], call))
+		depth--;
+	if (depth == before)
+		return depth;
+	regions.n_more = 0;
+	clock_take(call->calls, &now, &cpu);
+	end_all(call, depth, now, cpu);
+	return depth;
+}
+
+void region_begin(struct call *call)
+{
+	const int err = errno;
+	struct stackd_calls *calls = take(call);
+	const uint64_t function = call->arguments[0];
+	uint64_t now, cpu;
+	uint32_t depth;
+
+	if (!calls)
+		return;
+	depth = depth_of(calls);
+	if (is_in_call(calls, call, depth)) {
+		regions.n_more++;
+		return;
+	}
+	if (depth == STACKD_CALL_OPEN)
+		depth = make_room(call, depth);
+	if (depth == STACKD_CALL_OPEN) {
+		regions.n_more++;
+		calls->n_too_deep++;
+		return;
+	}
+	regions.n_passes++;
+	call->path = path_find(call);
+	if (!call->path)
+		path_walk(call, function, depth + 1,
+			  (struct stackd_call_probe){.ended_ns = clock_of(CLOCK_MONOTONIC),
+						     .sent = regions.n_passes});
+	errno = err;
+	regions.open[depth] = (struct known_region){.function = function,
+						    .slot = (uintptr_t)call->slot,
+						    .caller = *call->slot,
+						    .path = call->path};
+	calls->open[depth] = (struct stackd_call_region){
+		.path = call->path ? (uint32_t)(call->path - calls->paths) + 1 : 0,
+		.number = regions.n_passes};
+	clock_take(calls, &now, &cpu);
+	region_suspend(calls, now, cpu);
+	region_go_on(calls, now, cpu);
+	calls->n_open = depth + 1;
+}
+
+/* Returns whether an end is that of an open region. If there are regions that found no room, it is,
+ * if it comes from where the region has begun: longjmp() has left those. */
+static bool is_end_of(const struct known_region *region, const struct call *call)
+{
+	return region->function == call->arguments[0] &&
+	       (!regions.n_more || region->slot == (uintptr_t)call->slot);
+}
+
 void region_end(struct call *call)
 {
 	const int err = errno;
 	struct stackd_calls *calls = take(call);
-	uint32_t depth, at;
+	uint32_t depth;
 	uint64_t now, cpu;
 
 	if (!calls)
 		return;
 	depth = depth_of(calls);
-	if (is_in_call(calls, call, depth) || regions.n_more) {
+	if (is_in_call(calls, call, depth)) {
 		regions.n_more -= regions.n_more > 0;
 		return;
 	}
-	for (at = depth; at && regions.open[at - 1].function != call->arguments[0];)
-		at--;
-	if (!at)
-		return; /* it was begun before there was a table, or by another thread */
+	while (depth && !is_end_of(&regions.open[depth - 1], call))
+		depth--;
+	if (!depth) {
+		/* It has found no room, or was begun before there was a table, or by another
+		 * thread. */
+		regions.n_more -= regions.n_more > 0;
+		return;
+	}
+	regions.n_more = 0;
 	clock_take(calls, &now, &cpu);
-	region_charge(calls, now, cpu);
-	/* Regions within it that have not ended were left. */
-	for (uint32_t i = depth; i >= at; i--)
-		count(call, i, now);
-	calls->n_open = at - 1;
-	region_resume(calls, now, cpu);
+	end_all(call, depth - 1, now, cpu); /* those within it that have not ended were left */
 	errno = err;
 }

@@ -36,6 +36,7 @@ struct open_region {
 
 struct known_table {
 	struct amounts taken; /* of all paths, in all */
+	uint32_t too_deep;    /* stackd_calls.n_too_deep when it was read last */
 	struct open_region open[STACKD_CALL_OPEN];
 	struct known_path paths[STACKD_CALL_PATHS];
 };
@@ -373,6 +374,16 @@ static uint64_t end_of(const struct reading *reading, const struct call_table_re
 	return last_ns > read->since_ns && last_ns < read->ended_ns ? last_ns : read->ended_ns;
 }
 
+/* Adds what a table's thread has not counted. */
+static void read_too_deep(struct recorder *r, struct known_table *table,
+			  const struct stackd_calls *calls)
+{
+	const uint32_t now = *(const volatile __u32 *)&calls->n_too_deep;
+
+	r->taken.named_too_deep += grown(now, table->too_deep);
+	table->too_deep = now;
+}
+
 static int read_table(void *arg, const struct call_table_read *read)
 {
 	const struct reading *reading = arg;
@@ -381,6 +392,8 @@ static int read_table(void *arg, const struct call_table_read *read)
 	uint64_t at_ns = reading->now_ns;
 	int err = 0;
 
+	if (table)
+		read_too_deep(r, table, read->calls);
 	for (uint32_t i = 0; i < STACKD_CALL_PATHS && table && !err; i++)
 		err = read_sums(reading, table, i, read, &at_ns);
 	if (!err && (read->is_over || reading->is_last))

@@ -4,6 +4,7 @@
  * exceptions, regions that are left, plugins that are unloaded, and processes that end within a
  * region by _exit(), abort() and SIGKILL.
  */
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -63,6 +64,33 @@ static __attribute__((noinline)) void leave()
 	STACKD_REGION_END("outer");
 }
 
+static jmp_buf back;
+
+static __attribute__((noinline)) void jump()
+{
+	STACKD_REGION_BEGIN("jumped");
+	longjmp(back, 1);
+}
+
+static __attribute__((noinline)) void jump_deeper()
+{
+	volatile char room[200] = {0};
+
+	sink = sink + room[0];
+	STACKD_REGION_BEGIN("jumped deeper");
+	longjmp(back, 1);
+}
+
+/* Leaves 2,000 regions by longjmp(), the first half by turns, with none around them. */
+static __attribute__((noinline)) void run_jumps()
+{
+	for (volatile int i = 0; i < 2000; i = i + 1) {
+		if (!setjmp(back))
+			i < 1000 && i % 2 == 0 ? jump_deeper() : jump();
+	}
+	step();
+}
+
 static __attribute__((noinline)) void end_by_exit()
 {
 	for (int i = 0; i < 10; i++) {
@@ -109,9 +137,10 @@ int main(int argc, char **argv)
 	STACKD_REGION("whole");
 
 	n = argc > 1 ? atoi(argv[1]) : 1000;
-	std::thread first(run_thread), second(run_thread);
+	std::thread first(run_thread), second(run_thread), third(run_jumps);
 	first.join();
 	second.join();
+	third.join();
 	deep(100);
 	for (int i = 0; i < 20; i++) {
 		try {
