@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "base/at_fork.h"
 #include "next.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -140,5 +140,5 @@ static void begin_anew(void)
  * allocated memory, so none of these frees with a lock that another thread of the parent held. */
 void wrap_begin(void)
 {
-	pthread_atfork(NULL, NULL, begin_anew);
+	at_fork_in_child(begin_anew);
 }

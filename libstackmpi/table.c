@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/at_fork.h"
 #include "region.h"
 #include "request.h"
 #include "unload.h"
@@ -160,5 +161,5 @@ __attribute__((constructor)) static void prepare(void)
 	memcpy(address.sun_path + 1, name, len); /* an abstract name, which begins with a 0 */
 	address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 	has_key = !pthread_key_create(&at_exit, leave);
-	pthread_atfork(NULL, NULL, begin_anew);
+	at_fork_in_child(begin_anew);
 }

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 
-from harness import BUILD, NO_SAMPLING, check, live, made_once, record, run, scratch
+from harness import BUILD, NO_SAMPLING, Skip, check, live, made_once, record, run, scratch
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HERE = os.path.join(ROOT, "tests", "live", "annotated")
@@ -67,3 +67,17 @@ def annotated():
         # A thread's table has room for 512 paths: the plugins' 200, but not for three that are new after each of 200 unloadings.
         # What is walked takes microseconds, so the program's table is there before a half of the passes was walked.
         check(counters["calls_summed"] > sum(visits for visits, _ in paths.values()) / 2, "most passes were walked", counters)
+
+
+@live
+def annotated_musl():
+    """Programs of another C library start with the libraries that stackd preloads."""
+    if not shutil.which("musl-gcc"):
+        raise Skip("no musl-gcc here")
+    with scratch() as folder:
+        with open(folder + "/prints.c", "w", encoding="ascii") as source:
+            source.write("#include <stdio.h>\nint main(void)\n{\n\treturn puts(\"prints\") < 0;\n}\n")
+        compiled("musl-gcc", "-o", folder + "/prints", folder + "/prints.c")
+        for library in "libstackregion.so", "libstackmpi.so", "libstackalloc.so":
+            result = run("env", "LD_PRELOAD=" + os.path.join(BUILD, library), folder + "/prints")
+            check(result.status == 0 and result.out == "prints\n" and not result.err, "starts", library, result.out, result.err)
