@@ -11,10 +11,14 @@ static __attribute__((noinline)) void namesake(void)
 	sink++;
 }
 
-void count_in_c(int n)
+void count_namesake(int n)
 {
 	for (int i = 0; i < n; i++)
 		namesake();
+}
+
+void count_in_c(int n)
+{
 	for (int i = 0; i < n; i++) {
 		STACKD_REGION("inner");
 		sink++;

@@ -16,6 +16,7 @@
 #include "stackd_region.h"
 
 extern "C" void count_in_c(int n);
+extern "C" void count_namesake(int n);
 
 static int n;
 static volatile int sink;
@@ -89,6 +90,7 @@ static __attribute__((noinline)) void run_jumps()
 			i < 1000 && i % 2 == 0 ? jump_deeper() : jump();
 	}
 	step();
+	count_namesake(n); /* the main thread has no room for more paths */
 }
 
 static __attribute__((noinline)) void end_by_exit()
