@@ -95,3 +95,11 @@ void no_samples_warn(const struct options *options, struct target *target,
 	else
 		log_warning("no samples: the target slept, or ran too briefly; try %s", sooner);
 }
+
+void no_regions_warn(void)
+{
+	log_warning(
+		"--annotated: no region that a program names was seen: those of static and setuid "
+		"programs, and of programs that are started with another environment, are not "
+		"counted");
+}

@@ -11,4 +11,7 @@
 void no_samples_warn(const struct options *options, struct target *target,
 		     const struct status_numbers *numbers);
 
+/* Logs that --annotated has seen no region, and why that may be, as a warning. */
+void no_regions_warn(void);
+
 #endif

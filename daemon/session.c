@@ -198,6 +198,8 @@ static enum exit_status sum_up(struct session *s)
 					     .mpi = s->options->mpi,
 					     .annotated = s->options->annotated});
 	alloc_coverage_warn(recorder_alloc_coverage(s->recorder));
+	if (s->options->annotated && !counters.recorded.named_walked)
+		no_regions_warn();
 	if (n.samples || n.waits || counters.recorded.instances || counters.recorded.summed_calls)
 		return STATUS_DONE;
 	no_samples_warn(s->options, s->scope.target, &n);

@@ -272,6 +272,7 @@ struct recorder_counts {
 				  * not include them */
 	uint64_t calls_cut;	 /* sums of these that were more than can be */
 	uint64_t calls_unplaced; /* calls of MPI whose path was never known */
+	uint64_t named_walked;	 /* records of named regions; 0: none was seen */
 	uint64_t named_too_deep; /* passes through named regions within STACKD_CALL_OPEN others */
 	struct call_tables_counts tables;
 	uint64_t calls_open;	    /* calls in which their thread, or the recording, ended */

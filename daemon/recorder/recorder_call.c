@@ -205,8 +205,10 @@ int recorder_call(struct recorder *r, const struct event *event, struct store_sa
 		table->paths[index].row = *row;
 		table->paths[index].generation = call->generation;
 	}
-	if (STACKD_CALL_DEPTH_OF(call->path))
+	if (STACKD_CALL_DEPTH_OF(call->path)) {
+		r->taken.named_walked++;
 		place_region(table, call, row);
+	}
 	/* Sums that were read meanwhile are in what was taken, so the limit is that of now. */
 	bound(r, &amounts, &table->taken, call_tables_since(r->with.calls, call->table),
 	      clock_ns(CLOCK_MONOTONIC));

@@ -28,7 +28,7 @@ struct recorder_taken {
 	uint64_t mappings_left_out, names_left_out; /* events (mapping_shares.h) */
 	uint64_t summed_calls;			    /* calls of MPI that libstackmpi has counted */
 	uint64_t calls_cut, calls_unplaced, calls_open; /* recorder_counts */
-	uint64_t named_too_deep;			/* recorder_counts.named_too_deep */
+	uint64_t named_walked, named_too_deep;		/* recorder_counts.named_too_deep */
 	uint64_t managed_unread;			/* recorder_counts.managed_unread */
 };
 

@@ -331,6 +331,7 @@ void recorder_count_events(const struct recorder *r, struct recorder_counts *cou
 	counts->calls_cut = r->taken.calls_cut;
 	counts->calls_unplaced = r->taken.calls_unplaced;
 	counts->calls_open = r->taken.calls_open;
+	counts->named_walked = r->taken.named_walked;
 	counts->named_too_deep = r->taken.named_too_deep;
 	counts->tables = call_tables_counts(r->with.calls);
 	counts->instances = sum_of(r->taken.events, probed, n);

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 
-from harness import BUILD, NO_SAMPLING, Skip, check, live, made_once, record, run, scratch
+from harness import BUILD, NO_SAMPLING, STACKD, Skip, check, live, made_once, record, run, scratch
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HERE = os.path.join(ROOT, "tests", "live", "annotated")
@@ -81,3 +81,13 @@ def annotated_musl():
         for library in "libstackregion.so", "libstackmpi.so", "libstackalloc.so":
             result = run("env", "LD_PRELOAD=" + os.path.join(BUILD, library), folder + "/prints")
             check(result.status == 0 and result.out == "prints\n" and not result.err, "starts", library, result.out, result.err)
+
+
+@live
+def annotated_unseen():
+    """A warning says that no region was seen, with samples and without."""
+    program = made_once(BUILD + "/for-tests/named-regions", make)
+    with scratch() as folder:
+        for more in NO_SAMPLING, ():
+            result = run(STACKD, "-o", folder + "/store", *more, "--annotated", "--", "env", "-i", program, "1")
+            check("--annotated: no region that a program names was seen" in result.err, "warning", more, result.err)
