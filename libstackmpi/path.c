@@ -36,13 +36,22 @@ static bool words_hold(const struct stackd_call_path *path, const struct call *c
 	return true;
 }
 
+/* Returns the next path with a path's hash; both index + 1. It is an older one: a signal handler
+ * that began a region while a path was taken may have linked that to itself. */
+static uint32_t next_of(const struct stackd_calls *calls, uint32_t at)
+{
+	const uint32_t next = calls->paths[at - 1].next;
+
+	return next < at ? next : 0;
+}
+
 struct stackd_call_path *path_find(const struct call *call)
 {
 	struct stackd_calls *calls = call->calls;
 
 	if (__atomic_load_n(&unload_under_way, __ATOMIC_RELAXED))
 		return NULL;
-	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
+	for (uint32_t at = calls->heads[hash_of(call)]; at; at = next_of(calls, at)) {
 		struct stackd_call_path *path = &calls->paths[at - 1];
 
 		if (is_of_call(path, call) && path_is_of(path, calls) &&
@@ -61,7 +70,7 @@ static uint32_t index_for(const struct call *call)
 
 	if (__atomic_load_n(&unload_under_way, __ATOMIC_RELAXED))
 		return STACKD_CALL_PATHS;
-	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
+	for (uint32_t at = calls->heads[hash_of(call)]; at; at = next_of(calls, at)) {
 		struct stackd_call_path *path = &calls->paths[at - 1];
 
 		if (is_of_call(path, call) && unload_is_current(path, calls) &&

@@ -35,11 +35,13 @@ static bool is_known(const struct known_region *region, const struct stackd_call
 
 void region_charge(struct stackd_calls *calls, uint64_t now, uint64_t cpu)
 {
-	const uint32_t at = depth_of(calls) - 1;
+	const uint32_t depth = depth_of(calls), at = depth ? depth - 1 : 0;
 	const struct known_region *known = &regions.open[at];
 	uint64_t wall = now - calls->inside_ns;
 	uint64_t used = cpu > calls->inside_cpu ? cpu - calls->inside_cpu : 0;
 
+	if (!depth)
+		return; /* a signal handler has ended the regions meanwhile */
 	calls->measured_cpu += used;
 	if (is_known(known, calls)) {
 		known->path->wall_ns += wall;
