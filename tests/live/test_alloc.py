@@ -95,7 +95,7 @@ def test_alloc_command():
                                    "%s %d; sleep 0.02" % (PROGRAM, ROUNDS))
         check_estimates(recording, result.out, USUAL_DISTANCE)
         check(recording.stats()["samples"] > 0, "CPU time")
-        check("[sleep]" in recording.text("report", "--view", "wakers"), "waits, with who ended them")
+        check("ended by allocs" in recording.text("report", "--view", "wakers"), "waits, with who ended them")
 
 
 CONSTRUCTORS = """
