@@ -46,10 +46,12 @@
 	.popsection
 .endm
 
+/* Each has 16 bytes of its own, so that a tool within the process can put a jump there. */
 	.p2align 4
 	probe_function probe_alloc
 	.p2align 4
 	probe_function probe_free
+	.p2align 4
 
 	probe_semaphore probe_alloc
 	probe_semaphore probe_free

@@ -22,7 +22,7 @@ static inline void fuzz_check(bool holds)
 
 static inline void fuzz_check_rule(const struct stackd_rule *rule)
 {
-	fuzz_check(rule->cfa <= STACKD_CFA_DEPTH);
+	fuzz_check(rule->cfa <= STACKD_CFA_COPIED);
 	fuzz_check(rule->reg < STACKD_REG_PC);
 	fuzz_check(!STACKD_KEPT(rule) || CALLER_SAVED >> (STACKD_KEPT(rule) - 1) & 1);
 	fuzz_check(!(rule->saved_via_reg >> STACKD_SAVED_COUNT));
