@@ -92,6 +92,9 @@ ENTERED = "jdk.internal.vm.Continuation.enterSpecial(jdk.internal.vm.Continuatio
 WAITS = {"parks": "java.util.concurrent.locks.LockSupport.parkNanos(long)", "sleeps": "java.lang.Thread.sleep(long)",
          "waits": "java.lang.Object.wait(long)", "locks": "java.util.concurrent.locks.ReentrantLock.lock()", "enters": None}
 
+# A machine of one CPU has one carrier, and there no thread goes on in another one.
+CARRIERS = ("-Djdk.virtualThreadScheduler.parallelism=2",)
+
 
 def kit_with_virtual_threads():
     for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac"), reverse=True):
@@ -155,7 +158,7 @@ def test_java_threads():
             found, waits = read_threads(store)
             return found.get("mounted") and found.get(UNPROVEN) and set(waits) == set(WAITS)
         record_until(store, "virtual threads, and a wait in each method", is_met, enough, *MANAGED, "--wait", "-F", 997, "--",
-                     os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder, "java_threads", enough)
+                     os.path.join(kit, "java"), "-XX:+UseSerialGC", *CARRIERS, "-cp", folder, "java_threads", enough)
         print(*read_threads(store))
 
 
