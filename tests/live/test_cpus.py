@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import subprocess
 
 from chains import text_of
 from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, live,
@@ -12,21 +13,21 @@ from test_outages import Talker, wait_said
 
 @contextlib.contextmanager
 def offline(cpu):
+    """Takes a CPU off line, and back at the end of the block, or when this process is gone: who kills the test must not leave
+    the machine without it. The process that brings it back is of a session of its own, and waits for the end of its input,
+    whose other end this process alone has."""
     path = "/sys/devices/system/cpu/cpu%d/online" % cpu
     if not os.access(path, os.W_OK):
         raise Skip("CPU %d cannot be taken off line here" % cpu)
-
-    def write(text):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-    try:
-        write("0")
-    except OSError as error:
-        raise Skip("CPU %d does not go off line: %s" % (cpu, error)) from None
-    try:
+    bring_back = "trap '' HUP INT TERM; cat >/dev/null; echo 1 >%s" % path
+    with subprocess.Popen(["sh", "-c", bring_back], stdin=subprocess.PIPE, start_new_session=True) as keeper:
+        try:
+            with open(path, "w", encoding="ascii") as file:
+                file.write("0")
+        except OSError as error:
+            raise Skip("CPU %d does not go off line: %s" % (cpu, error)) from None
         yield
-    finally:
-        write("1")
+    check(keeper.returncode == 0, "CPU %d does not come back" % cpu)
 
 
 @live(alone=True)

@@ -2,11 +2,13 @@
 """Erlang: code that its virtual machine has made, each process with a stack of its own, and C on the
 thread's. With frame pointers, and names, and without."""
 
+import collections
 import os
 import re
 import shutil
 
-from harness import ROOT, PATIENCE, Skip, check, is_cut, is_incomplete, is_moment, live, record, run, scratch
+from harness import (ROOT, PATIENCE, Skip, check, is_cut, is_incomplete, is_moment, live, record, run, scratch,
+                     until_enough)
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "erlang_frames.erl")
 # Not what a module's functions share, before the first of them: "$erlang_frames::codeHeader".
@@ -46,8 +48,7 @@ def check_names(samples):
         if any(name.startswith("phash2") for name in below):
             check(functions.count("deep/1") == DEEP, "%d of deep/1" % functions.count("deep/1"), functions)
             deep += 1
-    print({"pairs": pairs, "deep": deep})
-    check(pairs > 1000 and deep > 20, "there was little to check", pairs, deep)
+    return collections.Counter(pairs=pairs, deep=deep)
 
 
 IN_A_ROW = 300
@@ -55,9 +56,10 @@ IN_A_ROW = 300
 
 def odd_once_known(made):
     """The samples that are cut, though the kernel half has been told of the code by then: the samples before, IN_A_ROW of
-    them, were whole. How soon it is, the machine decides, and stackd itself, which walks some of the first samples, knows the
-    code before. Till then a tenth of the samples are cut at least, so that this is taken for known too soon in 1 of 10^13 runs. While
-    C takes over the thread's stack from a process', the caller is on another one."""
+    them, were whole; and whether there were so many in a row. How soon it is, the machine decides, and stackd itself, which
+    walks some of the first samples, knows the code before. Till then a tenth of the samples are cut at least, so that this is
+    taken for known too soon in 1 of 10^13 runs. While C takes over the thread's stack from a process', the caller is on
+    another one."""
     odd, in_a_row, is_known = [], 0, False
     for sample in made:
         is_odd = is_incomplete(sample) and not (is_moment(sample) or is_cut(sample, "runtime_code") or
@@ -65,15 +67,16 @@ def odd_once_known(made):
         in_a_row = 0 if is_odd else in_a_row + 1
         odd += [sample] * (is_odd and is_known)
         is_known = is_known or in_a_row >= IN_A_ROW
-    check(is_known, "the code is never known", len(made))
-    return odd
+    return odd, is_known
 
 
-def check_recording(recording):
+def check_recording(recording, has_names):
+    """What there was to judge in it, in numbers: whole samples, proven steps, recordings in which the code was known to the
+    kernel half, and what check_names() has judged."""
     stats, samples = recording.stats(), recording.samples()
     made = [s for s in samples if any(f.object.startswith("[jit]") for f in s.frames)]
     early = [s for s in made if is_incomplete(s)]
-    odd = odd_once_known(made)
+    odd, is_known = odd_once_known(made)
     print({"samples": len(samples), "of code that was made": len(made), "incomplete": len(early), "odd": len(odd)},
           stats["steps"], stats["end_reasons"])
     # Each sample that is left to the daemon has some 200 KB of the machine's stack: so many fit into no ring that a busy
@@ -81,11 +84,12 @@ def check_recording(recording):
     counters = stats["counters"]
     check(stats["lost"] == counters["lost_ring"] and
           counters["started"] == stats["samples"] + counters["lost_ring"] + counters["idle"], "lost", stats["lost"], counters)
-    check(len(made) - len(early) > 500, "few samples of compiled code", len(made), len(early))
     check(not odd, "%d paths end early" % len(odd),
           *[";".join(str(f.symbol) for f in s.frames[:4]) for s in odd[:10]])
-    check(stats["steps"]["wrong"] == 0 and stats["steps"]["confirmed"] > 50, "steps", stats["steps"])
-    return [s for s in made if not is_incomplete(s)]
+    check(stats["steps"]["wrong"] == 0, "steps", stats["steps"])
+    found = collections.Counter(whole=len(made) - len(early), confirmed=stats["steps"]["confirmed"], known=int(is_known))
+    found.update(check_names([s for s in made if not is_incomplete(s)]) if has_names else {})
+    return found
 
 
 @live
@@ -96,8 +100,12 @@ def test_erlang():
         result = run("erlc", "-o", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "erlc", result.out, result.err)
         for way in ("false", "true"):
-            recording, result = record(folder + "/%s.db" % way, "-F", 1997, "--ring-bytes", "64M", "--",
-                                       "erl", "-noshell", "-pa", folder, "+S", "1", "+JPperf", way,
-                                       "-s", "erlang_frames", "main", "2", "-s", "erlang", "halt")
-            whole = check_recording(recording)
-        check_names(whole)
+            def judge(way=way):
+                with scratch() as store:
+                    recording, _ = record(store + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--",
+                                          "erl", "-noshell", "-pa", folder, "+S", "1", "+JPperf", way,
+                                          "-s", "erlang_frames", "main", "2", "-s", "erlang", "halt")
+                    return check_recording(recording, has_names=way == "true")
+
+            until_enough(judge, lambda found, way=way: found["known"] and found["whole"] > 500 and found["confirmed"] > 50 and
+                         (way == "false" or found["pairs"] > 1000 and found["deep"] > 20))
