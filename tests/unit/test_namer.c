@@ -112,15 +112,22 @@ static void stop(struct names *names, bool stops)
 
 static struct names names = {.open = open_names, .cpu_ns = cpu_ns, .stop = stop};
 
+/* --- a test's namer, and the lines that it has given ---------------------------------------------
+ */
+
+static struct namer *namer;
+static unsigned n_lines;
+
 static int count_line(void *arg, const struct store_line *line)
 {
+	(void)arg;
 	if (finder.is_cut) {
 		assert_null(line->function);
 		return 0;
 	}
 	assert_string_equal(line->function, "found");
 	assert_true(line->location < 2 * LOCATIONS);
-	assert_int_equal(line->depth, (*(unsigned *)arg)++ % DEPTH);
+	assert_int_equal(line->depth, n_lines++ % DEPTH);
 	return 0;
 }
 
@@ -131,6 +138,8 @@ static int no_missing(void *arg, const struct object *object, const char *name)
 	(void)name;
 	return -EINVAL;
 }
+
+static const struct namer_taker taker = {count_line, no_missing, NULL};
 
 static bool at_once(void *arg)
 {
@@ -150,8 +159,15 @@ static const struct object *objects[] = {&file, &jit};
 static struct store_location locations[2 * LOCATIONS];
 static const struct object *located[LOCATIONS]; /* all in `file` */
 
+static void begin(void)
+{
+	memset(&finder, 0, sizeof(finder));
+	n_lines = 0;
+	assert_int_equal(namer_new(&names, &namer), 0);
+}
+
 /* Adds a batch, which returns whatever the finder does. */
-static void add(struct namer *namer, size_t first, bool with_object)
+static void add(size_t first, bool with_object)
 {
 	const struct batch batch = {.objects = objects,
 				    .n_objects = with_object,
@@ -173,65 +189,67 @@ static void await_question(void)
 	__atomic_store_n(&finder.is_asked, false, __ATOMIC_SEQ_CST);
 }
 
+/* Ends a recording, in which so many locations have got names. Returns how many have none. */
+static uint64_t finish(bool (*is_over)(void *arg), unsigned n_named)
+{
+	uint64_t left = UINT64_MAX;
+
+	assert_int_equal(namer_finish(namer, is_over, NULL, &taker, &left), 0);
+	assert_int_equal(n_lines, n_named * DEPTH);
+	n_lines = 0;
+	return left;
+}
+
+/* In a further recording, all are named. */
+static void check_all_named(void)
+{
+	add(0, true);
+	assert_int_equal(finish(never, LOCATIONS), 0);
+}
+
+/* --- the tests -------------------------------------------------------------------------------- */
+
 static void test_all_names(void **state)
 {
-	unsigned n = 0;
-	const struct namer_taker taker = {count_line, no_missing, &n};
-	struct namer *namer;
-	uint64_t left = 1;
 	(void)state;
-
-	assert_int_equal(namer_new(&names, &namer), 0);
+	begin();
 	for (unsigned window = 0; window < 2; window++) { /* each begins anew with the objects */
-		n = 0;
-		add(namer, 0, true);
-		add(namer, LOCATIONS, false);
+		add(0, true);
+		add(LOCATIONS, false);
 		assert_int_equal(namer_take(namer, &taker), 0);
-		assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-		assert_int_equal(n, 2 * LOCATIONS * DEPTH);
-		assert_int_equal(left, 0);
+		assert_int_equal(finish(never, 2 * LOCATIONS), 0);
 		assert_false(object_awaits_names(&file));
 	}
-	add(namer, 0, true);
+	add(0, true);
 	namer_free(namer);
 	assert_false(object_awaits_names(&file));
 }
 
 static void test_hanging_finder(void **state)
 {
-	unsigned n = 0;
-	const struct namer_taker taker = {count_line, no_missing, &n};
-	struct namer *namer;
-	uint64_t left = 0;
+	uint64_t left;
 	(void)state;
 
-	finder.is_asked = finder.stops = false;
+	begin();
 	finder.hangs = true;
-	assert_int_equal(namer_new(&names, &namer), 0);
-	add(namer, 0, true);
+	add(0, true);
 	await_question();
 	for (unsigned i = 0; i < 3; i++) { /* commits go on */
-		add(namer, LOCATIONS, false);
+		add(LOCATIONS, false);
 		assert_int_equal(namer_take(namer, &taker), 0);
 	}
-	assert_int_equal(n, 0);
-	assert_int_equal(namer_finish(namer, at_once, NULL, &taker, &left), 0);
-	assert_int_equal(n, 0);
+	assert_int_equal(n_lines, 0);
+	left = finish(at_once, 0);
 	assert_in_range(left, 1, 4 * LOCATIONS - 1);
 	assert_false(finder.stops);
 	finder.hangs = false;
-	n = 0;
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(n, LOCATIONS * DEPTH);
-	assert_int_equal(left, 0);
+	check_all_named();
 	finder.hangs = true;
-	add(namer, 0, true);
+	add(0, true);
 	assert_true(object_awaits_names(&file));
 	namer_free(namer);
 	assert_false(object_awaits_names(&file));
 	assert_false(names.is_lost);
-	finder.hangs = finder.stops = false;
 }
 
 /* What is handed over while the thread is busy with a batch belongs to the recording that ends
@@ -244,79 +262,48 @@ static void test_input_before_the_end(void **state)
 				   .locations = (void *)&in_jit,
 				   .located = &objects[1],
 				   .n_locations = 1};
-	unsigned n = 0;
-	const struct namer_taker taker = {count_line, no_missing, &n};
-	struct namer *namer;
-	uint64_t left = 0;
+	uint64_t left;
 	(void)state;
 
-	finder.is_asked = finder.stops = false;
+	begin();
 	finder.hangs = true;
-	assert_int_equal(namer_new(&names, &namer), 0);
 	assert_int_equal(namer_add(namer, &busy, NULL), 0);
 	await_question();
-	add(namer, LOCATIONS, false);
+	add(LOCATIONS, false);
 	assert_int_equal(namer_finish(namer, at_once, NULL, &taker, &left), 0);
 	assert_in_range(left, LOCATIONS - NAMING_PREFETCH, LOCATIONS);
 	finder.hangs = false;
-	n = 0;
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(n, LOCATIONS * DEPTH);
-	assert_int_equal(left, 0);
+	n_lines = 0;
+	check_all_named();
 	namer_free(namer);
-	finder.hangs = finder.stops = false;
 }
 
 /* Once their share of CPU time is used up, names are found no more, also at the end of a
  * recording; without a limit all are. */
 static void test_share(void **state)
 {
-	unsigned n = 0;
-	const struct namer_taker taker = {count_line, no_missing, &n};
-	struct namer *namer;
-	uint64_t left = 0;
 	(void)state;
-
-	finder.is_asked = finder.stops = false;
+	begin();
 	finder.price_ns = UINT64_C(2000000000);
-	assert_int_equal(namer_new(&names, &namer), 0);
 	namer_set_share(namer, 1e-9, true);
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(left, LOCATIONS - NAMING_PREFETCH); /* half a second was saved */
-	assert_int_equal(n, NAMING_PREFETCH * DEPTH);
-	n = 0;
+	add(0, true);
+	/* half a second was saved */
+	assert_int_equal(finish(never, NAMING_PREFETCH), LOCATIONS - NAMING_PREFETCH);
 	namer_set_share(namer, 0, true);
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(n, LOCATIONS * DEPTH);
-	assert_int_equal(left, 0);
+	check_all_named();
 	namer_free(namer);
-	finder.price_ns = 0;
 }
 
 /* What has no name since a fetch of a debug file was ended is counted. */
 static void test_ended_fetch(void **state)
 {
-	unsigned n = 0;
-	const struct namer_taker taker = {count_line, no_missing, &n};
-	struct namer *namer;
-	uint64_t left = 0;
 	(void)state;
-
-	finder.is_asked = finder.stops = false;
+	begin();
 	finder.is_cut = true;
-	assert_int_equal(namer_new(&names, &namer), 0);
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(n, 0);
-	assert_int_equal(left, LOCATIONS);
+	add(0, true);
+	assert_int_equal(finish(never, 0), LOCATIONS);
 	finder.is_cut = false;
-	add(namer, 0, true);
-	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(n, LOCATIONS * DEPTH);
-	assert_int_equal(left, 0);
+	check_all_named();
 	namer_free(namer);
 }
 
