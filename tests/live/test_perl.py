@@ -2,7 +2,6 @@
 """Functions of Perl, interleaved with native functions: a program that knows its own paths."""
 
 import collections
-import json
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ import tempfile
 import pprof
 from faked import check_faked
 from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
+from known_paths import check_known_paths
 
 WORKLOADS = os.path.join(ROOT, "tests", "workloads")
 TREE = os.path.join(WORKLOADS, "perl_tree.pl")
@@ -122,15 +122,9 @@ def check_tree(seed, cpu_seconds, least=300, turns=TURNS, root=""):
         build_leaves(shared, command, root)
         shutil.copy(TREE, shared)
         inside, store = shared[len(root):], os.path.join(folder, "store.db")
-        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *command, inside + "/perl_tree.pl",
-                              inside + "/leaves.so", inside + "/truth.json", str(seed), str(cpu_seconds), str(turns))
-        with open(shared + "/truth.json", encoding="utf-8") as file:
-            truth = json.load(file)
-        counts, counters = judge(store, truth), recording.stats()["counters"]
-    print({name: value for name, value in counters.items() if "managed" in name})
-    check(counts["right"] > least, "few samples hit a leaf", counts)
-    check((counts["unproven"] + counters["managed_in_transition"]) * 50 < counts["samples"], "few paths are exact", counts)
-    return counts, counters
+        record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *command, inside + "/perl_tree.pl",
+               inside + "/leaves.so", inside + "/truth.json", str(seed), str(cpu_seconds), str(turns))
+        return check_known_paths(store, shared + "/truth.json", judge, least)
 
 
 @live

@@ -2,7 +2,6 @@
 """Functions of PHP, interleaved with native functions: a program that knows its own paths."""
 
 import collections
-import json
 import os
 import re
 import shutil
@@ -10,6 +9,7 @@ import shutil
 import pprof
 from faked import check_faked
 from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
+from known_paths import check_known_paths
 
 TREE = os.path.join(ROOT, "tests", "workloads", "php_tree.php")
 CHURN = os.path.join(ROOT, "tests", "workloads", "php_churn.php")
@@ -83,16 +83,9 @@ def check_tree(seed, cpu_seconds, *options, least=300, turns=TURNS, interpreter=
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--",
-                              *php(*options, interpreter=interpreter), TREE, library, out, str(seed),
-                              str(cpu_seconds), str(turns))
-        with open(out, encoding="utf-8") as file:
-            truth = json.load(file)
-        counts, counters = judge(store, truth), recording.stats()["counters"]
-    print({name: value for name, value in counters.items() if "managed" in name})
-    check(counts["right"] > least, "few samples hit a leaf", counts)
-    check((counts["unproven"] + counters["managed_in_transition"]) * 50 < counts["samples"], "few paths are exact", counts)
-    return counts, counters
+        record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *php(*options, interpreter=interpreter), TREE,
+               library, out, str(seed), str(cpu_seconds), str(turns))
+        return check_known_paths(store, out, judge, least)
 
 
 @live

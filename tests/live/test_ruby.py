@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Methods and blocks of Ruby, interleaved with native functions: a program that knows its own paths."""
 
-import json
 import os
 import re
 import shutil
 
 import chance
 import pprof
-from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
+from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Skip, check, live, record, run, scratch
+from known_paths import check_known_paths
 
 TREE = os.path.join(ROOT, "tests", "workloads", "ruby_tree.rb")
 CHURN = os.path.join(ROOT, "tests", "workloads", "ruby_churn.rb")
@@ -74,6 +74,12 @@ def judge(store, truth):
     return counts
 
 
+def most_unproven(samples):
+    """How many samples hit a call or a return is the processor's, and chance: of 1 % of the instants that were measured, at
+    most so many of 2 % (but for 2e-8 of the cases: chance.py)."""
+    return samples / 50 + chance.farthest([(samples, 0.02, 0.02)])
+
+
 FRAMES = 55000  # of methods that are read in a second of CPU time, at least, once the interpreter is known
 
 
@@ -88,15 +94,7 @@ def check_tree(seed, cpu_seconds, threads, least=300, turns=TURNS):
             daemon.wait_counter("managed_frames", FRAMES * cpu_seconds)
             open(enough, "w", encoding="ascii").close()
             check(daemon.finish().status == DONE, "stackd's status")
-        with open(out, encoding="utf-8") as file:
-            truth = json.load(file)
-        counts, counters = judge(store, truth), Recording(store).stats()["counters"]
-    print({name: value for name, value in counters.items() if "managed" in name})
-    check(counts["right"] > least, "few samples hit a leaf", counts)
-    # How many samples hit a call or a return is the processor's, and chance: of 1 % of the instants that were measured, at most
-    # so many of 2 % (but for 2e-8 of the cases: chance.py).
-    most = counts["samples"] / 50 + chance.farthest([(counts["samples"], 0.02, 0.02)])
-    check(counts["unproven"] + counters["managed_in_transition"] < most, "few paths are exact", counts, most)
+        check_known_paths(store, out, judge, least, most_unproven)
 
 
 @live
