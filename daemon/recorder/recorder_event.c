@@ -74,7 +74,7 @@ static int prefetch_table(struct recorder *r, const struct object *object)
 {
 	struct stackd_inode key;
 	bool has_key = file_key_of(object, &r->files.fuse_devices, &key) &&
-		       object_table_has_proof(r->files.objects, object, key.changed_ns);
+		       object_table_has_proof(r->files.objects, object, key.inode, key.changed_ns);
 
 	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
 }

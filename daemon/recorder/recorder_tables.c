@@ -35,7 +35,7 @@ static bool is_proven(struct recorder *r, const struct stackd_stack_record *reco
 	const uint64_t changed_ns = record->unknown.key.changed_ns;
 
 	if (object->kind != OBJECT_ELF ||
-	    object_table_has_proof(r->files.objects, object, changed_ns))
+	    object_table_has_proof(r->files.objects, object, record->unknown.key.inode, changed_ns))
 		return true;
 	m.build_id = object->build_id;
 	m.build_id_len = object->build_id_len;

@@ -381,19 +381,23 @@ static void test_overwritten(void **state)
 	const struct object *a = resolve(c, PID, &m);
 	struct object_mapping e = by_build_id(a, path);
 	uint64_t before = (uint64_t)elf_file_stamp(a->elf)->ctime_ns, after;
+	uint64_t inode = elf_file_stamp(a->elf)->inode;
 	struct stat st;
 
+	e.inode = inode;
 	fixture_map_file(c->f, PID, e.start, e.end, path);
 	assert_ptr_equal(resolve(c, PID, &e), a);
-	assert_true(object_table_has_proof(c->table, a, before));
+	assert_true(object_table_has_proof(c->table, a, inode, before));
+	/* another file, written in the same tick of the kernel's clock */
+	assert_false(object_table_has_proof(c->table, a, inode + 1, before));
 	assert_false(elf_file_is_touched(a->elf));
 	file_clock_goes_on();
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(stat(path, &st), 0);
 	after = (uint64_t)elf_stamp_of(&st).ctime_ns;
-	assert_false(object_table_has_proof(c->table, a, after));
+	assert_false(object_table_has_proof(c->table, a, inode, after));
 	assert_true(object_table_prove(c->table, PID, &e, a, after));
-	assert_true(object_table_has_proof(c->table, a, after));
+	assert_true(object_table_has_proof(c->table, a, inode, after));
 
 	file_clock_goes_on();
 	free(fixture_elf_file(c->f, "lib/a.so", 0x62));
@@ -401,7 +405,7 @@ static void test_overwritten(void **state)
 	after = (uint64_t)elf_stamp_of(&st).ctime_ns;
 	assert_true(elf_file_is_touched(a->elf));
 	assert_false(object_table_prove(c->table, PID, &e, a, after));
-	assert_false(object_table_has_proof(c->table, a, after));
+	assert_false(object_table_has_proof(c->table, a, inode, after));
 	assert_ptr_equal(resolve(c, PID, &e), a);
 
 	copy = fixture_elf_file(c->f, "lib/copy.so", 0x61);

@@ -595,25 +595,25 @@ static struct entry *find_by_build(struct object_table *table, pid_t pid,
 		       : NULL;
 }
 
-static uint64_t proof_key(uint32_t number, uint64_t changed_ns)
+static uint64_t proof_key(uint32_t number, uint64_t inode, uint64_t changed_ns)
 {
-	return hash_mix64(hash_mix64(changed_ns) + number);
+	return hash_mix64(hash_mix64(hash_mix64(changed_ns) + inode) + number);
 }
 
 bool object_table_has_proof(const struct object_table *table, const struct object *object,
-			    uint64_t changed_ns)
+			    uint64_t inode, uint64_t changed_ns)
 {
-	return int_map_find(&table->proofs, proof_key(object->number, changed_ns)) == PROVEN;
+	return int_map_find(&table->proofs, proof_key(object->number, inode, changed_ns)) == PROVEN;
 }
 
 /* Keeps the result of a check. If memory is short it is not kept, and the check is made again next
  * time. */
-static void keep_proof(struct object_table *table, const struct object *object, uint64_t changed_ns,
-		       enum proof proof)
+static void keep_proof(struct object_table *table, const struct object *object, uint64_t inode,
+		       uint64_t changed_ns, enum proof proof)
 {
 	if (table->proofs.used >= MAX_INODES)
 		int_map_fini(&table->proofs);
-	int_map_set(&table->proofs, proof_key(object->number, changed_ns), proof);
+	int_map_set(&table->proofs, proof_key(object->number, inode, changed_ns), proof);
 }
 
 static void note_proof(struct object_table *table, const struct entry *entry,
@@ -621,7 +621,7 @@ static void note_proof(struct object_table *table, const struct entry *entry,
 {
 	uint64_t ns = (uint64_t)stamp->ctime.tv_sec * 1000000000 + (uint64_t)stamp->ctime.tv_nsec;
 
-	keep_proof(table, &entry->object, ns, PROVEN);
+	keep_proof(table, &entry->object, stamp->inode, ns, PROVEN);
 }
 
 /* Adds an entry to by_inode. If memory is short it does nothing, because that is only a cache: the
@@ -849,7 +849,8 @@ static void remember_unread(struct object_table *table, pid_t pid, const struct 
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns)
 {
-	uint32_t known = int_map_find(&table->proofs, proof_key(object->number, changed_ns));
+	uint32_t known =
+		int_map_find(&table->proofs, proof_key(object->number, m->inode, changed_ns));
 	struct object_open_file file;
 	bool is_same;
 
@@ -863,7 +864,7 @@ bool object_table_prove(struct object_table *table, pid_t pid, const struct obje
 	if (!m->build_id_len)
 		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
 	elf_file_free(file.elf);
-	keep_proof(table, object, changed_ns, is_same ? PROVEN : REFUTED);
+	keep_proof(table, object, m->inode, changed_ns, is_same ? PROVEN : REFUTED);
 	return is_same;
 }
 

@@ -149,10 +149,13 @@ uint64_t object_next_id(uint64_t file_id);
  * entry is opened again at its next mapping. */
 uint64_t object_table_forgotten(const struct object_table *table);
 
-/* Returns whether it has been found that a file with this change time (in nanoseconds) has the
- * object's code, so that processes that mapped the file after that time run this code. */
+/* Returns whether it has been found that a file with this inode number and change time (in
+ * nanoseconds) has the object's code, so that processes that mapped the file after that time run
+ * this code. Both are needed, since files that were written in one tick of the kernel's clock have
+ * one change time. (The device is not: some file systems give the kernel another one than
+ * stat().) */
 bool object_table_has_proof(const struct object_table *table, const struct object *object,
-			    uint64_t changed_ns);
+			    uint64_t inode, uint64_t changed_ns);
 
 /* Does the same, but if the answer is unknown, checks the file of mapping `m` of the object (its
  * name, mode or content can have changed since it was opened), and keeps the result. */
