@@ -15,7 +15,7 @@ from java_gaps import Gaps, paths_of
 
 from harness import check, record, run, scratch
 
-# Transactions, joins, sorts and aggregates for as long as it is told.
+# Runs transactions, joins, sorts and aggregates for the seconds that its argument gives.
 SQL = """
 import java.sql.*;
 public class java_sql {

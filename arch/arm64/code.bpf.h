@@ -73,7 +73,7 @@ static __always_inline bool at_return(__u64 pc)
 	return (word & 0xfffffc1f) == 0xd65f0000 || word == 0xd65f0bff || word == 0xd65f0fff;
 }
 
-/* No part of a frame is told by instructions yet. */
+/* Instructions are not decoded here yet, so they tell nothing of the frame. */
 static __always_inline int leaf_at(__u64 pc)
 {
 	(void)pc;

@@ -80,7 +80,7 @@ bool data_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, s
 	return false;
 }
 
-/* There is none; callers are told so as if a library were missing. */
+/* There is no disassembler; callers get the error of a library that is missing. */
 int disassembler_new(bool intel, struct disassembler **ret_disassembler)
 {
 	(void)intel, (void)ret_disassembler;

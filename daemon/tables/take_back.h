@@ -21,10 +21,10 @@
 
 struct tables_maps;
 
-/* Removes the inodes of files from the kernel half's map: those of all numbers in `is_ended` (by
- * number), and those that are not the last one with which their file was met, in `known_as` (by
- * number), so that files of which there are many copies do not fill the map. Walks that meet one of
- * these again have it entered again. Returns how many were removed. */
+/* Removes inodes of files from the kernel half's map: all inodes of the numbers in `is_ended` (by
+ * number), and of each other number all but the one in `known_as` (by number), by which its file
+ * was met last. So copies of one file do not fill the map. If a walk meets a removed inode again,
+ * it is entered again. Returns how many were removed. */
 uint64_t take_back_inodes(const struct tables_maps *maps, const bool *is_ended,
 			  const struct stackd_inode *known_as);
 
