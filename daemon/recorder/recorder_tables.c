@@ -7,96 +7,50 @@
  * the process table does not know the file yet, it is made again when the record is taken.
  */
 #include "daemon/recorder/recorder_internal.h"
+#include "proc/met_mapping.h"
 
 #define KERNEL_MINOR_BITS 20 /* bits of the minor number in the kernel's device numbers */
 
-/* Returns a mapping that the kernel half has found, in the form that side-band events have. */
-static struct object_mapping met_mapping(const struct stackd_mapping *met,
-					 const struct object *object)
+/* Returns the file without a number that the kernel half has met in a record's walk. */
+static struct met_mapping met_in(const struct stackd_stack_record *record)
 {
-	return (struct object_mapping){
-		.start = met->start,
-		.end = met->end,
-		.offset = met->offset,
-		.dev_major = met->key.dev >> KERNEL_MINOR_BITS,
-		.dev_minor = met->key.dev & ((1u << KERNEL_MINOR_BITS) - 1),
-		.inode = met->key.inode,
-		.path = object->path,
+	const struct stackd_mapping *unknown = &record->unknown;
+
+	return (struct met_mapping){
+		.start = unknown->start,
+		.end = unknown->end,
+		.offset = unknown->offset,
+		.dev_major = unknown->key.dev >> KERNEL_MINOR_BITS,
+		.dev_minor = unknown->key.dev & ((1u << KERNEL_MINOR_BITS) - 1),
+		.inode = unknown->key.inode,
+		.changed_ns = unknown->key.changed_ns,
 	};
 }
 
-/* Returns whether it is proven that the file which the kernel half has found had the object's
- * content at that time. `early`: uses only what is known already. true for the vDSO, which has no
- * file. */
-static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
-		      const struct object *object, bool early)
+static bool is_met(struct recorder *r, const struct met_mapping *met, const struct object *object)
 {
-	struct object_mapping m = met_mapping(&record->unknown, object);
-	const uint64_t changed_ns = record->unknown.key.changed_ns;
-
-	if (object->kind != OBJECT_ELF ||
-	    object_table_has_proof(r->files.objects, object, record->unknown.key.inode, changed_ns))
-		return true;
-	m.build_id = object->build_id;
-	m.build_id_len = object->build_id_len;
-	return !early &&
-	       object_table_prove(r->files.objects, (pid_t)record->pid, &m, object, changed_ns);
+	return object && object->elf && elf_file_inode(object->elf) == met->inode &&
+	       met_mapping_is_known(r->files.objects, met, object);
 }
 
-/* Enters the mapping again, now with the object that is its file's present content, because the
- * file was overwritten while it was mapped. Without memory or a file the mapping stays as it is,
- * and the kernel half gets no number for it. */
-static void remap(struct recorder *r, const struct stackd_stack_record *record,
-		  const struct object *object)
-{
-	const struct stackd_mapping *met = &record->unknown;
-	const struct object_mapping m = met_mapping(met, object);
-	struct mapping now = {.start = met->start, .end = met->end, .offset = met->offset};
-
-	if (!object_table_resolve(r->files.objects, (pid_t)record->pid, &m, &now.object) &&
-	    now.object->elf && now.object != object)
-		process_table_set_mapping(r->tasks.processes, (pid_t)record->pid, &now);
-}
-
-/* Returns the object that, by the process table, is mapped where the kernel half has found a file
- * without a number; NULL: none. */
-static const struct object *mapped_object(struct recorder *r,
-					  const struct stackd_stack_record *record)
-{
-	const struct stackd_mapping *unknown = &record->unknown;
-	const struct mapping *m =
-		process_table_mapping(r->tasks.processes, (pid_t)record->pid, unknown->start);
-
-	return m && m->object->kind != OBJECT_JIT &&
-			       unknown->start - m->start + m->offset == unknown->offset
-		       ? m->object
-		       : NULL;
-}
-
-static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
-		   const struct object *object)
-{
-	return object && object->elf && elf_file_inode(object->elf) == record->unknown.key.inode &&
-	       is_proven(r, record, object, true);
-}
-
-/* Does what mapped_object() does, for a record that has just been read and is not taken in the
+/* Returns the object of such a file, for a record that has just been read and is not taken in the
  * order of time yet. The object must be that of the file which the kernel half has found, which
  * equal inode numbers show. On filesystems where the numbers differ, the object is found when the
  * record is taken. */
-static const struct object *mapped_early(struct recorder *r,
-					 const struct stackd_stack_record *record)
+static const struct object *mapped_early(struct recorder *r, pid_t pid,
+					 const struct met_mapping *met)
 {
-	const pid_t pid = (pid_t)record->pid;
-	const struct object *object = new_mappings_find(
-		&r->files.new_mappings, pid, record->unknown.start, record->unknown.offset);
+	const struct object *object =
+		new_mappings_find(&r->files.new_mappings, pid, met->start, met->offset);
 
-	if (is_met(r, record, object))
+	if (is_met(r, met, object))
 		return object;
 	/* A process that is not known yet must not be read from /proc now, because it may have been
 	 * forked just now, and is still a copy of its parent in the order of time. */
-	object = process_table_knows(r->tasks.processes, pid) ? mapped_object(r, record) : NULL;
-	return is_met(r, record, object) ? object : NULL;
+	object = process_table_knows(r->tasks.processes, pid)
+			 ? met_mapping_object(r->tasks.processes, pid, met)
+			 : NULL;
+	return is_met(r, met, object) ? object : NULL;
 }
 
 /*
@@ -109,21 +63,21 @@ static const struct object *missed_object(struct recorder *r, const struct stack
 					  bool early, const struct stackd_inode **ret_key)
 {
 	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
-	const struct object *object;
+	const struct object *object = NULL;
+	struct met_mapping met;
 	uint32_t wanted;
 
 	*ret_key = NULL;
 	if (header->kind != STACKD_RECORD_STACK || !r->with.tables)
 		return NULL;
+	/* The mapping may have to be corrected even if it is another file's table that is missing.
+	 */
+	met = met_in(record);
+	if (met.inode)
+		object = early ? mapped_early(r, (pid_t)record->pid, &met)
+			       : met_mapping_prove(r->tasks.processes, (pid_t)record->pid, &met);
 	if (record->wanted && tables_object(r->with.tables, record->wanted, &wanted))
 		return object_table_at(r->files.objects, wanted);
-	if (!record->unknown.key.inode)
-		return NULL;
-	object = early ? mapped_early(r, record) : mapped_object(r, record);
-	if (object && !early && !is_proven(r, record, object, false)) {
-		remap(r, record, object);
-		return NULL;
-	}
 	if (object)
 		*ret_key = &record->unknown.key;
 	return object;

@@ -303,6 +303,30 @@ static void test_rewritten_in_place(void **state)
 	free(path);
 }
 
+/* The mapping is gone and its path leads nowhere, so that the file cannot be examined: its inode
+ * number alone does not say what it holds. */
+static void test_not_to_be_examined(void **state)
+{
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "lib/a.so", 0x61);
+	char *copy = fixture_elf_file(c->f, "lib/copy.so", 0x61);
+	struct object_mapping m = fixture_mapping(path, 0x7000), n = fixture_mapping(copy, 0x7000);
+	const struct object *a = resolve(c, PID, &m);
+
+	/* The object is not read from this one, so its inode may be another file's by now. */
+	assert_ptr_equal(resolve(c, PID, &n), a);
+	assert_int_equal(unlink(copy), 0);
+	assert_null(resolve(c, PID, &n)->elf);
+
+	m.path = "/other/name";
+	assert_ptr_equal(resolve(c, PID, &m), a);
+	file_clock_goes_on();
+	free(fixture_elf_file(c->f, "lib/a.so", 0x62));
+	assert_null(resolve(c, PID, &m)->elf);
+	free(copy);
+	free(path);
+}
+
 /* Files of one build-id and two layouts are two objects, with ids that do not depend on the table;
  * where only the event is left, the mapping's place tells which. */
 static void test_two_layouts(void **state)
@@ -710,6 +734,7 @@ int main(void)
 		TEST(test_unreadable_then_readable),
 		TEST(test_stable_id_without_build_id),
 		TEST(test_rewritten_in_place),
+		TEST(test_not_to_be_examined),
 		TEST(test_two_layouts),
 		TEST(test_unread_layout),
 		TEST(test_overwritten),

@@ -69,7 +69,8 @@ static void test_against_model(void **state)
 			assert_int_equal(mapping_set_cut(set, start * 0x1000, end * 0x1000), 0);
 			object = NULL;
 		} else {
-			struct mapping map = {start * 0x1000, end * 0x1000, offset, object, false};
+			struct mapping map = {start * 0x1000, end * 0x1000, offset,
+					      object,	      false,	    0};
 			assert_int_equal(mapping_set_insert(set, &map), 0);
 		}
 		for (unsigned i = start; i < end; i++)
@@ -82,7 +83,7 @@ static void test_against_model(void **state)
 static void insert(struct mapping_set *set, uint64_t start, uint64_t end, uint64_t offset,
 		   const struct object *object)
 {
-	struct mapping map = {start, end, offset, object, false};
+	struct mapping map = {start, end, offset, object, false, 0};
 
 	assert_int_equal(mapping_set_insert(set, &map), 0);
 }

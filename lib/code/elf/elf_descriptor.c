@@ -120,12 +120,23 @@ bool elf_file_is_touched(const struct elf_file *file)
 	return look(file, &now) && !is_same_stamp(&now, &file->stamp);
 }
 
+static bool has_content_of(const struct elf_stamp *now, const struct elf_stamp *stamp)
+{
+	return now->size == stamp->size && now->mtime_ns == stamp->mtime_ns;
+}
+
 bool elf_file_is_written(const struct elf_file *file)
 {
 	struct elf_stamp now;
 
-	return look(file, &now) &&
-	       (now.size != file->stamp.size || now.mtime_ns != file->stamp.mtime_ns);
+	return look(file, &now) && !has_content_of(&now, &file->stamp);
+}
+
+bool elf_file_is_as_read(const struct elf_file *file)
+{
+	struct elf_stamp now;
+
+	return look(file, &now) && has_content_of(&now, &file->stamp);
 }
 
 uint64_t elf_file_changed_ns(const struct elf_file *file)

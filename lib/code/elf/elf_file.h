@@ -158,6 +158,10 @@ bool elf_file_is_deleted(const struct elf_file *file);
  * changed. false for an image in memory, and while the file is closed. Any thread may call it. */
 bool elf_file_is_written(const struct elf_file *file);
 
+/* Returns whether the file is open, and was certainly not written to since then. false for an image
+ * in memory, and if its file system does not answer. Any thread may call it. */
+bool elf_file_is_as_read(const struct elf_file *file);
+
 /* Returns the present change time (ctime) of the file behind the descriptor, in nanoseconds of
  * CLOCK_REALTIME; 0 for an image in memory, and while the file is closed. Any thread may call
  * it. */

@@ -136,6 +136,8 @@ static uint32_t push_part(struct mapping *parts, uint32_t n, const struct mappin
 		    last->end == part->start &&
 		    last->offset + (part->start - last->start) == part->offset) {
 			last->end = part->end;
+			if (part->made_ns < last->made_ns)
+				last->made_ns = part->made_ns;
 			return n;
 		}
 	}

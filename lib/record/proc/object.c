@@ -11,7 +11,8 @@
  * that saves the opening: an entry is valid as long as the file's stamp (size and change time) is
  * the same as when the file was opened. If the file can no longer be examined (the process is
  * gone), the entry is still valid if the object keeps that inode open, because its number cannot
- * have been given to another file then, or if the path is the same, too.
+ * have been given to another file then, and if nobody has written to it since it was opened. Of a
+ * file that was written to after it was mapped, it is not known what it held then.
  *
  * A build-id alone does not identify code: tools that rewrite a file (patchelf, BOLT, a linker that
  * was given the id) leave it, and move the code. So each inode is opened once to read its layout,
@@ -53,6 +54,9 @@
 #define UNREAD	    "[too many new files]"
 #define OPENED_KEPT 256 /* openings whose objects are kept */
 #define MAX_RANGES  4	/* ranges of an unread object's mappings that are kept */
+/* mixed into an object's file id to make the file id of the object that stands for its unproven
+ * code */
+#define STAND_IN UINT64_C(0x7772697474656e)
 
 enum proof { REFUTED, PROVEN };
 
@@ -85,6 +89,9 @@ struct inode {
 	struct object_open_stamp stamp;
 	uint64_t path_hash;
 	bool has_stamp; /* The file was opened, so the stamp is set. */
+	/* The file could not be read in that state: the entry is that of the build-id in the
+	 * mapping's event, and the file may hold something else by now. */
+	bool is_unread;
 	/* The object's elf keeps the inode in use, unless it has been closed since `closes` was
 	 * set. */
 	bool is_pinned;
@@ -555,8 +562,20 @@ static struct inode_key inode_key_of(const struct object_open_stamp *stamp)
 				  .dev_minor = minor(stamp->dev)};
 }
 
+/* Returns whether an inode that can no longer be examined still holds what its entry was made
+ * from. An entry without a file has no content that could be wrong. */
+static bool is_kept(const struct inode *inode, const struct object_mapping *m)
+{
+	const struct entry *entry = inode->entry;
+
+	if (!inode->has_stamp)
+		return inode->path_hash == object_hash_text(m->path);
+	return inode->is_pinned && inode->closes == entry->closes &&
+	       elf_file_is_as_read(entry->object.elf);
+}
+
 /* Looks the mapped file up in by_inode. If the file has changed since its entry was made, the
- * result has no valid entry. NULL: by_inode lacks the file. */
+ * result has no valid entry. NULL: by_inode lacks the file, or its content is not known. */
 static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 				   const struct object_mapping *m)
 {
@@ -566,12 +585,15 @@ static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
 	if (!inode || !inode->entry)
 		return inode;
+	if (inode->is_unread && inode->entry->object.elf)
+		return NULL;
 	int err = -ENOENT;
 	if (inode->has_stamp)
 		err = object_open_is_unchanged(table->proc_root, pid, m, &inode->stamp);
 	if (err == -ENOENT)
-		err = (inode->is_pinned && inode->closes == inode->entry->closes) ||
-		      inode->path_hash == object_hash_text(m->path);
+		err = is_kept(inode, m);
+	if (inode->has_stamp && object_open_is_written_since(&inode->stamp, m->made_ns))
+		err = 0;
 	return err ? inode : NULL;
 }
 
@@ -616,18 +638,28 @@ static void keep_proof(struct object_table *table, const struct object *object, 
 	int_map_set(&table->proofs, proof_key(object->number, inode, changed_ns), proof);
 }
 
+void object_table_keep_proof(struct object_table *table, const struct object *object,
+			     uint64_t inode, uint64_t changed_ns)
+{
+	keep_proof(table, object, inode, changed_ns, PROVEN);
+}
+
+static uint64_t stamp_changed_ns(const struct object_open_stamp *stamp)
+{
+	return (uint64_t)stamp->ctime.tv_sec * 1000000000 + (uint64_t)stamp->ctime.tv_nsec;
+}
+
 static void note_proof(struct object_table *table, const struct entry *entry,
 		       const struct object_open_stamp *stamp)
 {
-	uint64_t ns = (uint64_t)stamp->ctime.tv_sec * 1000000000 + (uint64_t)stamp->ctime.tv_nsec;
-
-	keep_proof(table, &entry->object, stamp->inode, ns, PROVEN);
+	keep_proof(table, &entry->object, stamp->inode, stamp_changed_ns(stamp), PROVEN);
 }
 
-/* Adds an entry to by_inode. If memory is short it does nothing, because that is only a cache: the
- * next look-up then opens the file again. */
-static void remember_inode(struct object_table *table, const struct object_mapping *m,
-			   struct entry *entry, const struct object_open_file *file, bool is_pinned)
+/* Adds an entry to by_inode, and returns it. If memory is short it does nothing and returns NULL,
+ * because that is only a cache: the next look-up then opens the file again. */
+static struct inode *remember_inode(struct object_table *table, const struct object_mapping *m,
+				    struct entry *entry, const struct object_open_file *file,
+				    bool is_pinned)
 {
 	struct inode_key key = m->build_id_len ? inode_key_of(&file->stamp) : inode_key(m);
 	struct inode *inode;
@@ -638,21 +670,23 @@ static void remember_inode(struct object_table *table, const struct object_mappi
 			drop_inodes(table);
 		inode = calloc(1, sizeof(*inode));
 		if (!inode)
-			return;
+			return NULL;
 		inode->key = key;
 		HASH_ADD(hh, table->by_inode, key, sizeof(key), inode);
 		if (!inode->hh.tbl) {
 			free(inode);
-			return;
+			return NULL;
 		}
 	}
 	inode->entry = entry;
 	inode->path_hash = object_hash_text(m->path);
 	inode->has_stamp = file;
+	inode->is_unread = false;
 	inode->is_pinned = is_pinned;
 	inode->closes = entry ? entry->closes : 0;
 	if (file)
 		inode->stamp = file->stamp;
+	return inode;
 }
 
 /* Returns the path of a mapping, without " (deleted)" if `is_deleted`. The caller frees it. NULL:
@@ -832,6 +866,11 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 		elf_file_free(ret_file->elf);
 		err = -ESTALE;
 	}
+	if (!err && !m->build_id_len &&
+	    object_open_is_written_since(&ret_file->stamp, m->made_ns)) {
+		elf_file_free(ret_file->elf);
+		err = -ESTALE;
+	}
 	return err;
 }
 
@@ -841,9 +880,47 @@ static void remember_unread(struct object_table *table, pid_t pid, const struct 
 			    struct entry *entry)
 {
 	struct object_open_file file = {0};
+	struct inode *inode = NULL;
 
 	if (m->build_id_len && !object_open_look(table->proc_root, pid, m, &file.stamp))
-		remember_inode(table, m, entry, &file, false);
+		inode = remember_inode(table, m, entry, &file, false);
+	if (inode)
+		inode->is_unread = true;
+}
+
+/* Returns whether the file from which an object is read has this inode, and its content is the same
+ * since before the change time. */
+static bool is_read_from(const struct object *object, uint64_t inode, uint64_t changed_ns)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
+
+	return stamp->inode == inode && stamp->mtime_ns <= (int64_t)changed_ns &&
+	       elf_file_is_as_read(object->elf);
+}
+
+/* Opens the file of a mapping, and returns whether it has this object's code now, and nobody has
+ * written to it since the change time. Only the file's own times show the latter, whoever found the
+ * object. -errno: the file cannot be opened. */
+static int is_found_to_have(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			    const struct object *object, uint64_t changed_ns)
+{
+	struct object_mapping wanted = *m;
+	struct object_open_file file;
+	bool is_same;
+	int err;
+
+	wanted.build_id = object->build_id;
+	wanted.build_id_len = object->build_id_len;
+	err = object_open(table->proc_root, pid, &wanted, &table->opener, &file);
+	if (err)
+		return err;
+	is_same = elf_file_identity(file.elf) == elf_file_identity(object->elf) &&
+		  (stamp_changed_ns(&file.stamp) == changed_ns ||
+		   file.stamp.mtime_ns <= (int64_t)changed_ns);
+	elf_file_free(file.elf);
+	/* Some file systems without a device of their own give the kernel other numbers. */
+	return major(file.stamp.dev) && m->dev_major && file.stamp.inode != m->inode ? -ESTALE
+										     : is_same;
 }
 
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
@@ -851,21 +928,37 @@ bool object_table_prove(struct object_table *table, pid_t pid, const struct obje
 {
 	uint32_t known =
 		int_map_find(&table->proofs, proof_key(object->number, m->inode, changed_ns));
-	struct object_open_file file;
-	bool is_same;
+	int is_same;
 
 	if (known != INT_MAP_NONE)
 		return known == PROVEN;
-	if (!object->elf || object_open(table->proc_root, pid, m, &table->opener, &file))
+	if (!object->elf)
 		return false;
-	is_same = elf_file_identity(file.elf) == elf_file_identity(object->elf);
-	/* Without a build-id in the event, only the time of the file's last write can show that the
-	 * content has not changed since. */
-	if (!m->build_id_len)
-		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
-	elf_file_free(file.elf);
+	is_same = is_read_from(object, m->inode, changed_ns);
+	if (!is_same)
+		is_same = is_found_to_have(table, pid, m, object, changed_ns);
+	if (is_same < 0)
+		return false;
 	keep_proof(table, object, m->inode, changed_ns, is_same ? PROVEN : REFUTED);
 	return is_same;
+}
+
+int object_table_unproven(struct object_table *table, const struct object *object,
+			  const struct object **ret_object)
+{
+	const struct object stand_in = {
+		.kind = OBJECT_ELF,
+		.file_id = object_nonzero_id(hash_mix64(object->file_id + STAND_IN)),
+		.path = object->path,
+		.error = -ESTALE,
+		.is_unproven = true,
+	};
+
+	if (object->is_unproven) {
+		*ret_object = object;
+		return 0;
+	}
+	return object_table_add(table, &stand_in, ret_object);
 }
 
 bool object_table_is_still(const struct object_table *table, const struct object *object)

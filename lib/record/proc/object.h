@@ -58,6 +58,7 @@ struct object {
 	/* accessed atomically, see object_await_names() and object_want_names() */
 	uint32_t names_awaited;
 	bool names_wanted;
+	bool is_unproven; /* it stands for a file's code at times when that is not known */
 };
 
 /* A mapping as /proc/PID/maps or a PERF_RECORD_MMAP2 describes it. */
@@ -69,6 +70,8 @@ struct object_mapping {
 	const uint8_t *build_id; /* NULL: not known */
 	uint8_t build_id_len;
 	const char *path; /* "//anon", "[vdso]", "/memfd:x (deleted)", ...; never NULL */
+	/* when it was mapped, in nanoseconds of CLOCK_REALTIME; 0: not known */
+	uint64_t made_ns;
 };
 
 struct object_table;
@@ -102,7 +105,9 @@ const struct object_copies *object_table_copies(const struct object_table *table
 
 /* Finds or adds the object that process `pid` has mapped at `m`. Returns 0, with an object that
  * lives as long as the table; -ENOENT: the mapping has neither the code of a file nor JIT code
- * ("[vsyscall]"); -ENOMEM. Opens the file, unless it is known. */
+ * ("[vsyscall]"); -ENOMEM. Opens the file, unless it is known. If neither the mapping's build-id
+ * nor the state of its file proves what the file held when it was mapped, gives an object without a
+ * file. */
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
@@ -158,9 +163,20 @@ bool object_table_has_proof(const struct object_table *table, const struct objec
 			    uint64_t inode, uint64_t changed_ns);
 
 /* Does the same, but if the answer is unknown, checks the file of mapping `m` of the object (its
- * name, mode or content can have changed since it was opened), and keeps the result. */
+ * name, mode or content can have changed since it was opened), and keeps the result. The mapping
+ * has the file's inode; its build-id is not used. */
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns);
+
+/* From now on, object_table_has_proof() returns true for these. */
+void object_table_keep_proof(struct object_table *table, const struct object *object,
+			     uint64_t inode, uint64_t changed_ns);
+
+/* Gives the object that stands for the code of an object's file at times when it is not known which
+ * code the file had. It has no names. For an object that is one already, gives the same. 0 or
+ * -ENOMEM. */
+int object_table_unproven(struct object_table *table, const struct object *object,
+			  const struct object **ret_object);
 
 /* Opens the file from which an object is read again, and returns whether it still has the object's
  * code; false also if it cannot be read. */

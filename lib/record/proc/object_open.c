@@ -156,8 +156,32 @@ static bool has_build_id(const struct elf_file *elf, const struct object_mapping
 
 static struct object_open_stamp stamp_of(const struct stat *st)
 {
-	return (struct object_open_stamp){
-		.dev = st->st_dev, .inode = st->st_ino, .size = st->st_size, .ctime = st->st_ctim};
+	return (struct object_open_stamp){.dev = st->st_dev,
+					  .inode = st->st_ino,
+					  .size = st->st_size,
+					  .ctime = st->st_ctim,
+					  .mtime_ns = elf_stamp_of(st).mtime_ns};
+}
+
+bool object_open_is_written_since(const struct object_open_stamp *stamp, uint64_t time_ns)
+{
+	const uint64_t changed_ns =
+		(uint64_t)stamp->ctime.tv_sec * 1000000000 + (uint64_t)stamp->ctime.tv_nsec;
+
+	/* Whoever copies a file can give it any time of modification, but no change time. */
+	return time_ns && changed_ns > time_ns && stamp->mtime_ns > (int64_t)time_ns;
+}
+
+/* Returns whether a file was written to between its stamp and the end of its reading. Of a copy,
+ * which is another file, that is not known here. */
+static bool is_torn(const struct elf_file *elf, const struct object_open_stamp *stamp)
+{
+	const struct elf_stamp *read = elf_file_stamp(elf);
+
+	if (elf_file_is_written(elf))
+		return true;
+	return read->inode == stamp->inode && read->dev == stamp->dev &&
+	       (read->mtime_ns != stamp->mtime_ns || read->size != (uint64_t)stamp->size);
 }
 
 /* Returns 0 if the candidate, which is now open for reading as `fd`, is the mapped file. `st`: the
@@ -175,7 +199,7 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 		return -ESTALE;
 	if (err)
 		return err;
-	if (by_build_id && !has_build_id(file.elf, s->m)) {
+	if ((by_build_id && !has_build_id(file.elf, s->m)) || is_torn(file.elf, &file.stamp)) {
 		elf_file_free(file.elf);
 		return -ESTALE;
 	}

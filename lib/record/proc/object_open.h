@@ -18,11 +18,16 @@ struct object_open_stamp {
 	ino_t inode;
 	off_t size;
 	struct timespec ctime;
+	int64_t mtime_ns; /* of its last write, by the file; not a part of its identity */
 };
 
 /* Returns whether two stamps are of the same file in the same state. */
 bool object_open_is_same_stamp(const struct object_open_stamp *a,
 			       const struct object_open_stamp *b);
+
+/* Returns whether the file was certainly written to after this time (nanoseconds of CLOCK_REALTIME;
+ * 0: not known), so that it may have had another content then. */
+bool object_open_is_written_since(const struct object_open_stamp *stamp, uint64_t time_ns);
 
 struct object_open_file {
 	struct elf_file *elf; /* owned by the caller */
@@ -32,7 +37,8 @@ struct object_open_file {
 };
 
 /* Opens the file that process `pid` has mapped, by `opener`. Returns 0; -ENOENT: no file was found;
- * -ESTALE: only files that are not the mapped one; -EACCES: not allowed; -ENOEXEC: it is no ELF
+ * -ESTALE: only files that are not the mapped one, or have been written to while they were read;
+ * -EACCES: not allowed; -ENOEXEC: it is no ELF
  * file that can be read; -ENOMEM, -EMFILE or -EIO. */
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		const struct elf_opener *opener, struct object_open_file *ret_file);

@@ -39,6 +39,9 @@ struct mapping {
 	const struct object *object; /* borrowed from the object table */
 	/* The mapping is memory without a file, which has a copy of the object's bytes. */
 	bool is_copy;
+	/* A time when the file had the object's content, in nanoseconds of CLOCK_REALTIME: that of
+	 * the mapping; 0: not known. */
+	uint64_t made_ns;
 };
 
 struct process {

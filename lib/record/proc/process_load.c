@@ -40,7 +40,8 @@ static bool is_read(const struct object *object)
 int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
 		      const struct object_mapping *m, const struct object **ret_object)
 {
-	struct mapping map = {.start = m->start, .end = m->end, .offset = m->offset};
+	struct mapping map = {
+		.start = m->start, .end = m->end, .offset = m->offset, .made_ns = m->made_ns};
 	int err = 0;
 
 	if (ret_object && is_read(*ret_object))

@@ -34,9 +34,6 @@
 #define KEPT_NS	  UINT64_C(60000000000)
 #define MOST_NS	  UINT64_C(20000000) /* for files that were written to, at a look */
 #define COARSE_NS UINT64_C(10000000) /* change times lag behind the clock by up to a tick */
-/* mixed into an object's file id to make the file id of the object that stands for its unproven
- * code */
-#define STAND_IN UINT64_C(0x7772697474656e)
 
 struct watched {
 	int watch; /* inotify's watch descriptor; 0: none */
@@ -183,17 +180,11 @@ int written_files_proven(struct written_files *w, pid_t pid, uint64_t time_ns,
 {
 	const struct object *o = *object;
 
-	if (!w || o->kind != OBJECT_ELF || !is_unproven(w, o->number, pid, time_ns))
+	if (!w || o->kind != OBJECT_ELF ||
+	    (!o->is_unproven && !is_unproven(w, o->number, pid, time_ns)))
 		return 0;
 	w->frames++;
-	return object_table_add(w->objects,
-				&(struct object){
-					.kind = OBJECT_ELF,
-					.file_id = hash_mix64(o->file_id + STAND_IN),
-					.path = o->path,
-					.error = -ESTALE,
-				},
-				object);
+	return object_table_unproven(w->objects, o, object);
 }
 
 /* --- watches ---------------------------------------------------------------------------------- */
@@ -344,7 +335,7 @@ static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 		 const struct watched *file, uint64_t until_ns)
 {
 	struct object_open_stamp stamp;
-	struct mapping now = *old;
+	struct mapping now = {.start = old->start, .end = old->end, .offset = old->offset};
 	struct object_mapping m = {.start = old->start,
 				   .end = old->end,
 				   .offset = old->offset,
