@@ -34,6 +34,8 @@
 #define ARCH_KEPT_TWO_REGS  0u		/* none is named so: see STACKD_KEPT */
 #define ARCH_RESULT_REG	    0
 #define ARCH_LANDING_REGS   0, 1, 2, 3
+#define ARCH_CONTEXT_RETURN 0
+#define ARCH_CONTEXT_ZERO   0
 
 /* Instructions number registers as DWARF does; 31 is the stack pointer, or zero. */
 #define INSN_REG_COUNT	32

@@ -33,6 +33,8 @@
 #define ARCH_KEPT_TWO_REGS  0x0c00u /* r10, r11 */
 #define ARCH_RESULT_REG	    X86_64_REG_RAX
 #define ARCH_LANDING_REGS   0, 1 /* rax, rdx */
+#define ARCH_CONTEXT_RETURN 152	 /* behind 18 registers */
+#define ARCH_CONTEXT_ZERO   200
 
 /* The processor's own numbers in instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
  */

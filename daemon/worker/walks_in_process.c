@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "callflow/callflow_noreturn.h"
-#include "unwind/eh_return.h"
 
 struct here {
 	struct walks walks;
@@ -110,21 +109,6 @@ static bool is_inside(const struct here *h, const struct object *object, uint64_
 	       dwarf_walk_function(h->walk, object, offset + 1, &start, &end) && start <= offset;
 }
 
-/* Returns whether a step goes out of code that may have overwritten its return address. */
-static bool is_thrower(const struct walks_step *step)
-{
-	return step->callee->kind == OBJECT_ELF && step->callee->elf &&
-	       eh_return_is_at(step->callee->elf, step->callee_offset);
-}
-
-/* Returns whether a step goes out of such code to another file. It may go to a landing pad: what is
- * before that is often a call through the linkage table, by which any function can be called, or
- * even _Unwind_Resume(), so it proves nothing. */
-static bool is_unknown_catcher(const struct walks_step *step)
-{
-	return is_thrower(step) && step->caller != step->callee;
-}
-
 /* Checks the first step only, because the caller measures the CPU time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
@@ -147,10 +131,8 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 	catch_up(h, step->caller, step->caller_offset);
 	pair.callee = code_at(h, step->callee, step->callee_offset);
 	pair.caller = code_at(h, step->caller, step->caller_offset);
-	pair.is_doubted = (step->is_doubted && !is_inside(h, step->caller, step->caller_offset)) ||
-			  is_thrower(step);
-	ret_verdict->step = is_unknown_catcher(step) ? CALLFLOW_STEP_WRONG
-						     : callflow_step_check(h->reach, &pair);
+	pair.is_doubted = step->is_doubted && !is_inside(h, step->caller, step->caller_offset);
+	ret_verdict->step = callflow_step_check(h->reach, &pair);
 	return 1;
 }
 

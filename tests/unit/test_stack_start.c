@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "unwind/eh_return.h"
 #include "unwind/recipe.h"
 #include "unwind/stack_start.h"
 #include "unwind/stack_switch.h"
@@ -66,9 +65,9 @@ __asm__(".text\n"
 	"in_frame: pop %rdi\npop %rbp\nbehind_frame_end: nop\njmp does_not\nafter_frame: nop\n"
 	".fill 160, 1, 0xc3\n");
 
-/* A function that throws exceptions, as libgcc's: it finds a landing pad, or returns; else it
- * writes the slots of its caller's registers, and loads them. Then one like it that only returns.
- */
+/* A function that throws exceptions, as libgcc's: it notes its frame in a context and finds a
+ * landing pad, or returns; else it writes the slots of its caller's registers and the landing pad's
+ * address, and loads them. Then one without a context, and one like it that only returns. */
 /* clang-format off */
 #define THROWER_FRAME                                                                              \
 	".cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6,-16\nmov %rsp,%rbp\n"     \
@@ -79,19 +78,24 @@ __asm__(".text\n"
 #define RETURNS                                                                                    \
 	"lea -8(%rbp),%rsp\npop %r15\npop %rbp\n.cfi_remember_state\n.cfi_def_cfa 7,8\nret\n"      \
 	".cfi_restore_state\n"
+#define CONTEXT "lea -0x3a0(%rbp),%r15\nlea 16(%rbp),%rsi\nmov %r15,%rdi\nmov 8(%rbp),%rdx\n"
+#define LOADED ".cfi_remember_state\n.cfi_restore 6\n.cfi_def_cfa 2,8\n"
 __asm__(".text\n.balign 16\n"
-	"thrower: " THROWER_FRAME LANDING_REGS "call does_not\nin_thrower: jne 1f\n" RETURNS
+	"thrower: " THROWER_FRAME LANDING_REGS CONTEXT "call does_not\nin_thrower: jne 1f\n" RETURNS
 	"1: call does_not\nin_phase_2: call does_not\nin_install: nop\ncall does_not\n"
-	"in_hook: mov 8(%rbp),%rcx\nmov (%rbp),%rbp\n.cfi_remember_state\n.cfi_restore 6\n"
-	".cfi_def_cfa 2,8\nthrown: mov %rcx,%rsp\n.cfi_def_cfa_register 7\npop %rcx\njmp *%rcx\n"
+	"in_hook: mov %rdx,%rcx\nmov %rsi,8(%rbp,%rdx,1)\nstored: mov -72(%rbp),%rax\n"
+	"lea 8(%rbp,%rcx,1),%rcx\nleaving: mov -56(%rbp),%rbx\nmov (%rbp),%rbp\n" LOADED
+	"thrown: mov %rcx,%rsp\n.cfi_def_cfa_register 7\npop %rcx\njmp *%rcx\n"
 	".cfi_restore_state\ncall does_not\nbehind_throw: jmp 1b\n.cfi_endproc\n"
+	"unknown_thrower: " THROWER_FRAME LANDING_REGS "call does_not\ncall does_not\n"
+	"in_unknown: call does_not\nmov 8(%rbp),%rcx\nmov (%rbp),%rbp\n" LOADED "hlt\n.cfi_endproc\n"
 	"no_thrower: " THROWER_FRAME "call does_not\nin_no_thrower: call does_not\n"
 	"mov 8(%rbp),%rcx\nmov (%rbp),%rbp\n.cfi_restore 6\n.cfi_def_cfa 2,8\nhlt\n.cfi_endproc\n"
 	".fill 160, 1, 0xc3\n");
 /* clang-format on */
 
-extern const char in_thrower[], in_phase_2[], in_install[], in_hook[], thrown[], behind_throw[],
-	in_no_thrower[];
+extern const char in_thrower[], in_phase_2[], in_install[], in_hook[], stored[], leaving[],
+	thrown[], behind_throw[], in_unknown[], in_no_thrower[];
 extern const char behind_target[], above_target[], past_target[], behind_call_of_target[],
 	in_frame[], behind_frame_end[], after_frame[];
 extern const char with_endbr64[], gives_up[], make_stack[], does_not[], behind_call[], to_exit[],
@@ -221,34 +225,54 @@ static void test_target(void **state)
 	assert_false(stack_switch_target_precedes(c->file, offset_of(c, behind_call_of_target), 0));
 }
 
-/* From the call that writes the slots of a function that throws on, the caller's registers are not
- * there any more, as a table says and a rule that is made without one. */
-static void test_registers_overwritten(void **state)
+/* A function that throws overwrites its own frame. From the call that does so on, the return
+ * address is that in its context, and registers have a slot with 0; from where it has computed the
+ * address of the landing pad's frame on, that is the caller, which was not called there. */
+static void test_thrower(void **state)
 {
 	const struct context *c = *state;
+	const struct stackd_rule
+		usual = {.cfa = STACKD_CFA_REG, .reg = 6, .cfa_offset = 16, .ra_offset = -8},
+		lost = {.cfa = STACKD_CFA_REG,
+			.reg = 6,
+			.cfa_offset = 16,
+			.ra_offset = -0x3a0 + 152 - 16},
+		none = {.cfa = STACKD_CFA_SWITCH},
+		caught = {.cfa = STACKD_CFA_INJECTED, .reg = 2, .cfa_offset = 8, .ra_offset = -8};
 	const struct {
-		const char *behind;
-		bool is_lost;
-	} calls[] = {
-		{in_thrower, false}, {in_phase_2, false},   {in_install, true},
-		{in_hook, true},     {behind_throw, false}, {in_no_thrower, false},
+		const char *name;
+		int from; /* the name */
+		const struct stackd_rule *rule;
+		int16_t fp, rbx;
+		uint8_t via;
+	} at[] = {
+		{in_thrower, -1, &usual, -16, -56, 0},
+		{in_phase_2, -1, &usual, -16, -56, 0},
+		{in_install, -1, &lost, -0x3a0 + 200, -0x3a0 + 200, 0x3f},
+		{in_hook, -1, &lost, -0x3a0 + 200, -0x3a0 + 200, 0x3f},
+		{in_hook, 0, &lost, -0x3a0 + 200, -0x3a0 + 200, 0x3f},
+		{stored, 0, &none, 0, 0, 0},
+		{leaving, 0, &caught, 0, -40, 0x3f},
+		{thrown, 0, &caught, 0, 0, 0},
+		{behind_throw, -1, &usual, -16, -56, 0},
+		{in_unknown, -1, &none, 0, 0, 0},
+		{in_no_thrower, -1, &usual, -16, -56, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		const uint64_t offset = offset_of(c, calls[i].behind) - 1;
-		const struct stackd_rule *rule = recipe_lookup(c->table, offset);
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		const struct stackd_rule *is =
+			recipe_lookup(c->table, offset_of(c, at[i].name) + at[i].from);
+		struct stackd_rule rule = *at[i].rule;
 
-		assert_int_equal(eh_return_is_at(c->file, offset), calls[i].is_lost);
-		assert_int_equal(rule->cfa, STACKD_CFA_REG);
-		assert_int_equal(rule->reg, STACKD_REG_FP);
-		assert_int_equal(rule->cfa_offset, 16);
-		assert_int_equal(rule->saved_via_reg,
-				 calls[i].is_lost ? (1 << STACKD_SAVED_COUNT) - 1 : 0);
-		if (calls[i].is_lost) /* a register with no known value in a frame that has called
-				       */
-			assert_false(ARCH_PRESERVED_REGS >> STACKD_SAVED_REG(rule) & 1);
+		assert_int_equal(is->cfa, rule.cfa);
+		assert_int_equal(is->reg, rule.reg);
+		assert_int_equal(is->cfa_offset, rule.cfa_offset);
+		assert_int_equal(is->ra_offset, rule.ra_offset);
+		assert_int_equal(is->saved[0], at[i].fp);
+		assert_int_equal(is->saved[1], at[i].rbx);
+		assert_int_equal(is->saved_via_reg, at[i].via);
+		assert_true(!at[i].via || is->saved_reg == STACKD_REG_FP);
 	}
-	assert_int_equal(recipe_lookup(c->table, offset_of(c, thrown))->reg, 2);
 }
 
 static void test_frame(void **state)
@@ -270,7 +294,7 @@ int main(void)
 		cmocka_unit_test(test_the_jump_before),
 		cmocka_unit_test(test_changes_of_the_stack),
 		cmocka_unit_test(test_target),
-		cmocka_unit_test(test_registers_overwritten),
+		cmocka_unit_test(test_thrower),
 		cmocka_unit_test(test_frame),
 	};
 

@@ -3,15 +3,20 @@
  * Functions that throw exceptions: those of libgcc that end in __builtin_eh_return().
  *
  *   _Unwind_RaiseException
+ *     call uw_init_context_1          notes the own frame in a struct _Unwind_Context, with the
+ *                                     function's return address
  *     call phase 1, phase 2           finds the landing pad
- *     call uw_install_context_1       writes the landing pad's registers into the slots where this
- *     call _Unwind_DebugHook          frame has saved its caller's
- *     load all registers from the slots, jump to the landing pad
+ *     call uw_install_context_1       WRITTEN: writes the registers of the function that catches,
+ * and the address behind its call, into the slots where this frame has saved its caller's call
+ * _Unwind_DebugHook writes the landing pad's        BETWEEN address below that function's frame,
+ * computes its address     LEAVING load all registers from the slots, jump to the landing pad  LEFT
  *
- * Call frame information says of all of it that the slots have the caller's registers. From the
- * call that writes them on, they have those of a function further up, and a caller whose frame
- * counts from one of them (the frame pointer) would be looked for there, and others left out. So
- * the rules of these calls are made to lose the registers: a walk goes on as long as it needs none.
+ * Call frame information says of all of it that the slots have the caller's values. In part WRITTEN
+ * they are those of a function further up, but the context still has the return address, so the
+ * rules are made to read it there, and to lose the registers: a walk goes on as long as it needs
+ * none. In BETWEEN, the stack has one landing pad in the place of a return address, at no fixed
+ * distance, so that walks end. From LEAVING on, the frame is given up, and the function that
+ * catches is the caller: it goes on at the landing pad, behind no call.
  */
 #ifndef UNWIND_EH_RETURN_H
 #define UNWIND_EH_RETURN_H
@@ -23,28 +28,41 @@
 #include "elf/elf_file.h"
 #include "unwind/walk_rule.h"
 
-/* Returns whether a row is of such a function, after its prologue: it has saved the registers that
- * bring values to a landing pad, which no other function does. */
-bool eh_return_is_row(const struct cfi_state *state);
+enum eh_return_part {
+	EH_RETURN_OTHER,
+	EH_RETURN_WRITTEN,
+	EH_RETURN_BETWEEN,
+	EH_RETURN_LEAVING,
+	EH_RETURN_LEFT,
+	EH_RETURN_PARTS
+};
 
-/* Returns whether a row that follows such a row is where all registers have been loaded: the frame
- * then counts from one that brings the new stack pointer. */
-bool eh_return_is_end(const struct cfi_state *row, const struct cfi_state *next);
+/* A function of which rows were added. Zeroed is one without rows. */
+struct eh_return {
+	uint64_t start, from; /* file offsets: its first row; its first row with such a frame */
+	struct cfi_state last;
+	bool is_such;			 /* it throws, and the parts are known */
+	uint64_t parts[EH_RETURN_PARTS]; /* file offsets at which they begin, in order */
+	int32_t context;		 /* of the context, from the frame pointer; 0: not known */
+	uint8_t caught_reg; /* part LEAVING: the caller's CFA counts from this register */
+	int32_t caught_add;
+};
 
-/* Returns the file offset of the last byte of the call that writes the slots, in code of which
- * `from` is where such a row begins and `to` where its registers have been loaded: of the last two
- * calls the first. 0: there is none. */
-uint64_t eh_return_find(const struct elf_file *elf, uint64_t from, uint64_t to);
+/* Adds a function's next row, at a file offset. The function may be of any kind: most rows cost a
+ * comparison. Returns whether the row is where the registers have been loaded, so that the parts
+ * are known now. */
+bool eh_return_add_row(struct eh_return *e, const struct elf_file *elf, uint64_t offset,
+		       const struct cfi_state *state);
 
-/* Makes a rule lose the callee-saved registers. */
-void eh_return_lose(struct stackd_rule *rule);
+/* Returns the part to which a file offset belongs. */
+enum eh_return_part eh_return_part_at(const struct eh_return *e, uint64_t offset);
 
-/* Returns whether a file offset is in such code: the call that writes the slots, or behind it.
- * Reads the call frame information of that function alone. */
-bool eh_return_is_at(const struct elf_file *elf, uint64_t offset);
+/* Makes the rule of a part from that of call frame information. */
+void eh_return_change(const struct eh_return *e, enum eh_return_part part,
+		      struct stackd_rule *rule);
 
-/* Does so with the rule of a code address (vaddr and file offset) if it is in such code. `index` is
- * the file's call frame information, or NULL. */
+/* Does so with the rule of a code address (vaddr and file offset) if it is in such a part. `index`
+ * is the file's call frame information, or NULL. */
 void eh_return_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		       uint64_t offset, struct walk_rule *rule);
 

@@ -144,37 +144,47 @@ static int row_rule(struct compiler *c)
 	return STACKD_RULE_DAEMON;
 }
 
-/* The last row of a function that throws exceptions (eh_return.h). */
-struct thrower {
-	uint32_t offset; /* of its first row; 0: none was met */
-	struct cfi_state state;
-};
+/* Adds a part of a function that throws to c->thrown; `number` is that of the rule of call frame
+ * information. 0, or -ENOMEM. */
+static int add_thrown(struct compiler *c, const struct eh_return *e, enum eh_return_part part,
+		      uint32_t offset, int number)
+{
+	struct stackd_rule rule;
+	size_t count;
 
-/* If the machine's row, at an offset, is where such a function has loaded all registers, adds the
- * rule `last` without the registers to c->thrown. 0, or -ENOMEM. */
-static int note_thrower(struct compiler *c, uint32_t offset, struct thrower *thrower, int last)
+	if (number <= STACKD_RULE_DAEMON)
+		return recipe_rows_add(&c->thrown, offset, STACKD_RULE_NONE);
+	rule = recipe_rules_array(c->rules, &count)[number];
+	eh_return_change(e, part, &rule);
+	number = recipe_rules_add(c->rules, &rule);
+	if (number == -ENOMEM)
+		return number;
+	return recipe_rows_add(&c->thrown, offset,
+			       number < 0 ? STACKD_RULE_DAEMON : (uint16_t)number);
+}
+
+/* Notes the parts of a function that throws, if the machine's row, at an offset, is where it has
+ * loaded all registers or a later one. `last` and `rule` are the numbers of the rules of the row
+ * before and of this one. 0, or -ENOMEM. */
+static int note_thrower(struct compiler *c, struct eh_return *e, uint32_t offset, int last,
+			int rule)
 {
 	const struct cfi_state *state = &c->machine.state;
-	struct stackd_rule rule;
-	uint64_t at = 0;
-	size_t count;
-	int number, err;
+	bool is_known = e->is_such;
+	int err = 0;
 
-	if (!c->file || !eh_return_is_row(state))
+	if (!c->file)
 		return 0;
-	if (thrower->offset && eh_return_is_end(&thrower->state, state))
-		at = eh_return_find(c->file, thrower->offset, offset);
-	thrower->offset = thrower->offset ? thrower->offset : offset;
-	thrower->state = *state;
-	if (last <= STACKD_RULE_DAEMON || at <= c->thrown.held.offset)
+	if (eh_return_add_row(e, c->file, offset, state) && e->parts[1] <= c->thrown.held.offset)
+		*e = (struct eh_return){.start = 0};
+	if (!e->is_such)
 		return 0;
-	rule = recipe_rules_array(c->rules, &count)[last];
-	eh_return_lose(&rule);
-	number = recipe_rules_add(c->rules, &rule);
-	if (number < 0)
-		return number == -ENOSPC ? 0 : number;
-	err = recipe_rows_add(&c->thrown, (uint32_t)at, (uint16_t)number);
-	return err ? err : recipe_rows_add(&c->thrown, offset, STACKD_RULE_NONE);
+	for (int i = EH_RETURN_WRITTEN; !err && !is_known && i < EH_RETURN_LEFT; i++)
+		err = add_thrown(c, e, (enum eh_return_part)i, (uint32_t)e->parts[i], last);
+	if (!err)
+		err = add_thrown(c, e, EH_RETURN_LEFT, offset,
+				 state->cfa_reg == STACKD_REG_FP ? STACKD_RULE_NONE : rule);
+	return err;
 }
 
 /* Runs an FDE, and appends its rows to c->rows. Returns 0, -ENOSPC if there are too many rows, or
@@ -182,7 +192,7 @@ static int note_thrower(struct compiler *c, uint32_t offset, struct thrower *thr
 static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct cfi_fde *fde,
 		   struct fde_range *range)
 {
-	struct thrower thrower = {.offset = 0};
+	struct eh_return thrower = {.start = 0};
 	uint64_t start, end;
 	int last = -1;
 
@@ -194,7 +204,7 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 		int rule = row_rule(c);
 
 		c->stats->cfi_rows++;
-		if (note_thrower(c, offset, &thrower, last))
+		if (note_thrower(c, &thrower, offset, last, rule))
 			return -ENOMEM;
 		if (rule == last)
 			continue;
@@ -207,7 +217,7 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 		last = rule;
 	}
 	range->word_count = (uint32_t)c->rows.count - range->first_word;
-	return 0;
+	return thrower.is_such ? recipe_rows_add(&c->thrown, range->end, STACKD_RULE_NONE) : 0;
 }
 
 /* Returns whether a function ends as gcc's thunk for returns does (-mfunction-return=thunk): it
