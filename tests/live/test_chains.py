@@ -132,17 +132,25 @@ def test_shapes():
 
 @live
 def test_throws():
-    """While exceptions are thrown, the unwinder has another return address than that of its caller for a
-    moment. No complete path has the landing pad's function for its caller, as if that had called itself."""
+    """While exceptions are thrown, the unwinder overwrites its own frame: its caller's registers, and its return
+    address. Paths are complete all the same, with and without frame pointers, but for an instruction between two stacks;
+    and none has the landing pad's function for the unwinder's caller, as if that had called itself."""
     chain = ["main", "steady", "attempt", "middle", "thrower", "Guard::~Guard"]
+    names = ("throws", "throws_fp")
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", PREFIX, *RING, "-F", FREQUENCY, "--",
-                                   os.path.join(WORKLOADS, "throws"), 1)
+        recording, result = record(folder + "/s.db", *MANAGED, PREFIX, *RING, "-F", FREQUENCY, "--", "/bin/dash", "-c",
+                                   'for name; do "$0/$name" 0.6; done', WORKLOADS, *names)
         print(result.err)
-        whole = [sample for sample in recording.samples() if not is_incomplete(sample)]
-    paths = collections.Counter(tuple((chains.base_name(frame.symbol) or "").split("(")[0] for frame in user_frames(sample)) for sample in whole)
-    thrown = sum(count for path, count in paths.items() if "_Unwind_RaiseException" in path and "thrower" in path)
-    check(thrown > 100, "samples while an exception is thrown", paths)
+        samples = [sample for sample in recording.samples() if sample.comm in names]
+    paths = collections.Counter((sample.comm,) + tuple((chains.base_name(frame.symbol) or "").split("(")[0]
+                                                       for frame in user_frames(sample))
+                                for sample in samples if not is_incomplete(sample))
+    for name in names:
+        thrown = [path for path in paths if path[0] == name and "thrower" in path and "_Unwind_RaiseException" in path]
+        check(sum(paths[path] for path in thrown) > 100, "samples of %s while an exception is thrown" % name, paths)
+    marks = collections.Counter(sample.frames[0].symbol for sample in samples if is_incomplete(sample))
+    for reason in ("wrong_caller", "bad_recipe", "no_progress"):
+        check(not marks["[incomplete: %s]" % reason], "a path is cut", marks, paths)
     for path in paths:
         own = [name for name in path if name in chain]
         check(own == [name for name in chain if name in own], "a function has called itself", path)

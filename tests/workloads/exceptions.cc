@@ -2,9 +2,11 @@
 /*
  * C++ exceptions: work in a catch block, and in a destructor that runs while the stack is being
  * unwound. Both lie in the cold part of their function, which has unwind information of its own.
+ * throws and throws_fp, the same without any work (ALONE), do nothing but throw and catch.
  *
  * EXPECT: main;steady();attempt();middle();thrower();@lib+
  * EXPECT: main;steady();attempt();middle();thrower();@plt
+ * EXPECT: main;steady();attempt();middle();thrower();Guard::~Guard();dtor_leaf()
  * EXPECT: main;steady();attempt();middle();Guard::~Guard();dtor_leaf()
  * EXPECT: main;steady();attempt();middle();@lib+
  * EXPECT: main;steady();attempt();middle();@plt
@@ -15,9 +17,15 @@
  */
 #include "workload.h"
 
+#ifdef ALONE
+#define WORK KEEP
+#else
+#define WORK SPIN(100000)
+#endif
+
 static CALLEE void dtor_leaf()
 {
-	SPIN(100000);
+	WORK;
 }
 
 struct Guard {
@@ -32,6 +40,9 @@ Guard::~Guard()
 
 static CALLEE void thrower()
 {
+	Guard guard; /* so that it has a landing pad, behind the call that throws */
+
+	KEEP;
 	throw 7;
 }
 
@@ -45,7 +56,7 @@ static CALLEE void middle()
 
 static CALLEE void catch_leaf()
 {
-	SPIN(100000);
+	WORK;
 }
 
 static CALLEE void catch_middle()

@@ -38,6 +38,7 @@
 #include "unwind/cfi_repair.h"
 #include "unwind/detour.h"
 #include "unwind/eh_return.h"
+#include "unwind/frame_depth.h"
 #include "unwind/rule_cache.h"
 #include "unwind/runtime_code.h"
 #include "unwind/sigreturn.h"
@@ -635,6 +636,31 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
 	run->at.walk.valid |= 1u << reg;
 }
 
+/* Returns whether a function has called, and its frame counts from the frame pointer, whose value
+ * is lost: eh_return.h. */
+static bool has_lost_pointer(const struct walk_run *run, const struct walk_rule *rule)
+{
+	const struct walk *w = &run->at.walk;
+
+	return !w->is_exact && !rule->slow && rule->provenance == PROVENANCE_CFI &&
+	       rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_FP &&
+	       (!(w->valid >> STACKD_REG_FP & 1) || !w->r[STACKD_REG_FP]);
+}
+
+/* Steps out of such a function, whose frame is found by the stack pointer if it has one size. */
+static enum stackd_end_reason by_depth(struct walk_run *run, const struct object *object,
+				       uint64_t offset, const struct walk_rule *found)
+{
+	struct walk_rule rule = *found;
+	uint64_t vaddr;
+
+	rule.fast.reg = STACKD_REG_SP;
+	rule.fast.cfa_offset = elf_file_offset_to_vaddr(object->elf, offset, &vaddr)
+				       ? frame_depth_of(object->elf, vaddr)
+				       : 0;
+	return rule.fast.cfa_offset ? walk_step_by_rule(&run->at, &rule) : STACKD_END_BAD_RECIPE;
+}
+
 /* Most bytes between the end of a thread's stack and the frame at which it begins: thread-local
  * variables are in between. */
 #define ABOVE_ROOT 4096
@@ -708,7 +734,10 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	if (is_entry || (!rule->slow && rule->fast.cfa == STACKD_CFA_END))
 		run->root = (uint8_t)root_at(run);
 	find_kept(walk, run, rule);
-	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
+	if (has_lost_pointer(run, rule))
+		reason = by_depth(run, object, offset, rule);
+	else if (rule->provenance == PROVENANCE_FRAME_POINTER ||
+		 rule->provenance == PROVENANCE_ANALYSED)
 		reason = by_weak_rule(walk, run, object, offset, rule);
 	else
 		reason = walk_step_by_rule(&run->at, rule);
