@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "unwind/cfi_repair.h"
 #include "unwind/recipe.h"
 #include "unwind/stack_start.h"
 #include "unwind/stack_switch.h"
@@ -54,6 +55,14 @@ __asm__(".text\n"
 	".fill 160, 1, 0xc3\nmov 0xa0(%rsi), %rsp\nbehind_load: nop\nret\n"
 	".fill 160, 1, 0xc3\nmov %rdi, %rsp\nret\nbehind_return: nop\nret\n"
 	".fill 160, 1, 0xc3\n");
+
+/* As setcontext(): behind the load and the return address there is a new entry. And without one. */
+__asm__(".text\n.balign 16\n.fill 160, 1, 0xc3\n"
+	".cfi_startproc\nmov 0xa0(%rdx), %rsp\nmov 0xa8(%rdx), %rcx\npush %rcx\n.cfi_endproc\n"
+	".cfi_startproc\nin_new_entry: xor %eax, %eax\nret\n.cfi_endproc\n"
+	".fill 160, 1, 0xc3\n"
+	".cfi_startproc\nmov 0xa0(%rdx), %rsp\nmov 0xa8(%rdx), %rcx\npush %rcx\n"
+	"in_same_entry: xor %eax, %eax\nret\n.cfi_endproc\n.fill 160, 1, 0xc3\n");
 
 /* Behind a store to the top of the stack, and behind the start of a frame. */
 __asm__(".text\n"
@@ -100,7 +109,8 @@ extern const char behind_target[], above_target[], past_target[], behind_call_of
 	in_frame[], behind_frame_end[], after_frame[];
 extern const char with_endbr64[], gives_up[], make_stack[], does_not[], behind_call[], to_exit[],
 	behind_a_call[], with_return[], reached[], behind_copy[], behind_own[], behind_exchange[],
-	behind_sum[], behind_frame[], behind_load[], behind_return[];
+	behind_sum[], behind_frame[], behind_load[], behind_return[], in_new_entry[],
+	in_same_entry[];
 
 struct context {
 	struct elf_file *file;
@@ -210,8 +220,35 @@ static void test_changes_of_the_stack(void **state)
 		assert_true(stack_switch_may_precede(c->file, 0, offset_of(c, may[i])));
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
 		assert_false(stack_switch_may_precede(c->file, 0, offset_of(c, not [i])));
-	assert_true(stack_switch_precedes(c->file, offset_of(c, behind_load)));
-	assert_false(stack_switch_precedes(c->file, offset_of(c, behind_copy)));
+	assert_true(stack_switch_precedes(c->file, 0, offset_of(c, behind_load)));
+	assert_false(stack_switch_precedes(c->file, offset_of(c, behind_load) - 1,
+					   offset_of(c, behind_load)));
+	assert_false(stack_switch_precedes(c->file, 0, offset_of(c, behind_copy)));
+}
+
+static uint8_t kind_in_walks(const struct context *c, const char *code)
+{
+	struct walk_rule rule;
+	struct cfi_index *index;
+	uint64_t offset = offset_of(c, code), vaddr;
+
+	assert_true(elf_file_offset_to_vaddr(c->file, offset, &vaddr));
+	assert_int_equal(cfi_index_new(c->file, &index), 0);
+	assert_int_equal(walk_rule_compile(index, vaddr, &rule), 0);
+	assert_int_equal(cfi_repair_improve(c->file, index, vaddr, offset, &rule), 0);
+	cfi_index_free(index);
+	return rule.fast.cfa;
+}
+
+/* An entry that begins behind the load tells of the new stack. */
+static void test_entries(void **state)
+{
+	const struct context *c = *state;
+
+	assert_int_equal(kind_in_walks(c, in_new_entry), STACKD_CFA_REG);
+	assert_int_equal(kind_in_walks(c, in_same_entry), STACKD_CFA_SWITCH);
+	assert_int_equal(recipe_lookup(c->table, offset_of(c, in_same_entry))->cfa,
+			 STACKD_CFA_SWITCH);
 }
 
 static void test_target(void **state)
@@ -293,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_rules_of_code),
 		cmocka_unit_test(test_the_jump_before),
 		cmocka_unit_test(test_changes_of_the_stack),
+		cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_target),
 		cmocka_unit_test(test_thrower),
 		cmocka_unit_test(test_frame),

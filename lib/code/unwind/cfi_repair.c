@@ -205,6 +205,20 @@ static bool as_instructions_prove(const struct elf_file *elf, uint64_t offset,
 	       leaf_frame_mend(words, &rule->fast);
 }
 
+/* Sets the rule behind a load of another stack pointer, if the entry of the information that states
+ * the rule began before the load. */
+static void behind_switch(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
+			  uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t start, end;
+
+	if (rule->fast.cfa != STACKD_CFA_REG || rule->fast.reg != STACKD_REG_SP)
+		return;
+	start = index && cfi_index_find(index, vaddr, &start, &end) ? offset - (vaddr - start) : 0;
+	if (stack_switch_precedes(elf, start, offset))
+		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
+}
+
 int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		       uint64_t offset, struct walk_rule *rule)
 {
@@ -239,9 +253,8 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 		in_init(elf, vaddr, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_start_code(elf, offset, rule);
-	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_SP &&
-	    stack_switch_precedes(elf, offset))
-		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
+	if (!err)
+		behind_switch(elf, index, vaddr, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
 		set_plain(rule, 0);
 	return err;

@@ -53,14 +53,14 @@ static bool precedes(const struct elf_file *elf, uint64_t start, uint64_t offset
 	return false;
 }
 
-bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset)
+bool stack_switch_precedes(const struct elf_file *elf, uint64_t start, uint64_t offset)
 {
-	return precedes(elf, 0, offset, code_form_loads_stack);
+	return precedes(elf, start, offset, code_form_loads_stack);
 }
 
 bool stack_switch_may_precede(const struct elf_file *elf, uint64_t start, uint64_t offset)
 {
-	return precedes(elf, start, offset, code_form_loads_stack) ||
+	return stack_switch_precedes(elf, start, offset) ||
 	       precedes(elf, start, offset, code_form_sets_stack);
 }
 

@@ -14,13 +14,14 @@
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
-/* Returns whether the code right before a file offset, without a jump or call in between, has
- * loaded the stack pointer in this way. */
-bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset);
+/* Returns whether the code right before a file offset, from `start` on and without a jump or call
+ * in between, has loaded the stack pointer in this way. Where call frame information has a new
+ * entry behind the load, as in setcontext(), it tells of the new stack. */
+bool stack_switch_precedes(const struct elf_file *elf, uint64_t start, uint64_t offset);
 
 /* Like stack_switch_precedes(), for all instructions that may change to another stack, including
- * moves between registers, and code from file offset `start` on. Some of these instructions restore
- * the stack pointer of the same stack. */
+ * moves between registers. Some of these instructions restore the stack pointer of the same stack.
+ */
 bool stack_switch_may_precede(const struct elf_file *elf, uint64_t start, uint64_t offset);
 
 /* Returns whether the code right before a file offset, without a jump or call in between, has
