@@ -701,7 +701,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		s->end = STACKD_END_ENTRY;
 	count_walk(s);
 	if (source != WALK_FOR_PROBE && source != WALK_FOR_CALL && !IS_WHOLE(s->end) &&
-	    s->n_new <= 1 && (is_unborn(s, task) || is_just_cloned(s))) {
+	    s->n_new <= 1 &&
+	    (is_unborn(s, task) || is_just_cloned(s->record.regs.r, s->call_bytes))) {
 		s->end = STACKD_END_ENTRY;
 		s->walk.is_once = 1; /* that cannot be compared: it is in no page yet */
 	}
@@ -725,7 +726,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 			call_hand_back(s);
 #endif
 		/* The daemon's walk does not know that a thread has just been made. */
-		if (judge && source == WALK_FOR_SAMPLE && !is_just_cloned(s)) {
+		if (judge && source == WALK_FOR_SAMPLE &&
+		    !is_just_cloned(s->record.regs.r, s->call_bytes)) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
 			s->copy_limit = stack_limit;

@@ -9,6 +9,7 @@
 #include "stack_window.bpf.h"
 
 #include "../arch/code.bpf.h"
+#include "cloned.bpf.h"
 #include "../arch/leaf_frame.h"
 
 /* Returns whether the rule is of a function that realigns its stack: the CFA is read from memory,
@@ -16,21 +17,6 @@
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
-}
-
-/* Returns whether clone() has just made the thread, and the thread is still in the few instructions
- * behind the system call, so that its stack begins in this frame. Where calls leave the return
- * address in a register, the thread has its creator's there, and a C library's call frame
- * information says for these instructions what holds for the creator. */
-static __always_inline bool is_just_cloned(const struct scratch *s)
-{
-	const __u64 *r = s->record.regs.r;
-	const struct task_struct *task;
-
-	if (!ARCH_HAS_LINK || r[ARCH_RESULT_REG] || !r[STACKD_REG_SP])
-		return false;
-	task = bpf_get_current_task_btf();
-	return task->pid != task->tgid && follows_clone(r, r[STACKD_REG_PC] + s->call_bytes);
 }
 
 /* Returns the rule of a frame that was interrupted, with which the step is made: the one that the
@@ -41,7 +27,7 @@ static __noinline const struct stackd_rule *rule_of_leaf(struct scratch *s,
 	const __u32 behind = LEAF_FRAME_WORDS - LEAF_FRAME_BEFORE;
 	__u32 words[LEAF_FRAME_WORDS] = {0};
 
-	if (!s->walk.frame && is_just_cloned(s)) {
+	if (!s->walk.frame && is_just_cloned(s->record.regs.r, s->call_bytes)) {
 		__builtin_memset(&s->switching, 0, sizeof(s->switching));
 		s->switching.cfa = STACKD_CFA_END;
 		s->walk.is_once = 1; /* it is no other walk's beginning */

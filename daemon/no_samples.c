@@ -77,7 +77,7 @@ static bool takes_samples(const struct options *options)
 }
 
 void no_samples_warn(const struct options *options, struct target *target,
-		     const struct status_numbers *numbers)
+		     const struct status_numbers *numbers, bool is_early)
 {
 	uint64_t used_ns;
 	char sooner[64];
@@ -88,6 +88,8 @@ void no_samples_warn(const struct options *options, struct target *target,
 	else if (numbers->lost)
 		log_warning("no samples: all %" PRIu64 " were lost; try a larger --ring-bytes",
 			    numbers->lost);
+	else if (is_early)
+		log_warning("no samples: a signal ended the recording before it began");
 	else if (numbers->idle)
 		log_warning("no samples: the CPUs were idle; --idle samples that, too");
 	else if (target_command_cpu(target, &used_ns))

@@ -202,7 +202,7 @@ static enum exit_status sum_up(struct session *s)
 		no_regions_warn();
 	if (n.samples || n.waits || counters.recorded.instances || counters.recorded.summed_calls)
 		return STATUS_DONE;
-	no_samples_warn(s->options, s->scope.target, &n);
+	no_samples_warn(s->options, s->scope.target, &n, s->end.is_early);
 	return STATUS_NO_SAMPLES;
 }
 

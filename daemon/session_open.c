@@ -396,6 +396,7 @@ static enum exit_status open_events(struct session *s)
 				  .sampler = s->sampler};
 	enum exit_status status = attach_load(&to);
 
+	s->end.is_early = epoll_set_has_signal(&s->wakeups);
 	if (!status)
 		begin_now(s); /* from here on, programs that run already get samples */
 	return status ? status : attach(&to);

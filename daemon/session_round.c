@@ -171,12 +171,16 @@ static bool must_hurry(const struct session *s)
 static bool is_held(struct session *s, uint64_t horizon_ns)
 {
 	const struct reorder_item *next = reorder_peek(s->rings.queue, horizon_ns);
+	struct table_wait *wait = &s->rings.table_wait;
 	bool awaits = next && next->sample && !must_hurry(s) &&
 		      recorder_awaits_table(s->recorder, next->sample);
 
 	s->rings.awaits_walk = false;
-	if (table_wait_goes_on(&s->rings.table_wait, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
-			       s->rings.queued_bytes))
+	if (!next)
+		table_wait_forget(wait);
+	else if (table_wait_goes_on(wait, awaits,
+				    awaits || wait->since_ns ? clock_ns(CLOCK_MONOTONIC) : 0,
+				    s->rings.queued_bytes))
 		return true;
 	s->rings.awaits_walk =
 		recorder_awaits_walk(s->recorder, s->rings.queue, horizon_ns, !awaits);

@@ -148,6 +148,7 @@ struct session {
 		bool is_used_up;      /* the run ended because so many files were met */
 		bool has_failed;      /* the run ended because of an error */
 		bool is_signalled;    /* somebody wants it to end */
+		bool is_early;	      /* and wanted it before the first sample was due */
 		uint64_t deadline_ns; /* when --duration is over; 0: never */
 	} end;
 };

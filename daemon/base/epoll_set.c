@@ -3,6 +3,7 @@
 #include "daemon/base/epoll_set.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -92,6 +93,13 @@ int epoll_set_wait(const struct epoll_set *w, int most_ms, int *ret_fds, int max
 	for (int i = 0; i < n; i++)
 		ret_fds[i] = woken[i].data.fd;
 	return n < 0 ? 0 : n;
+}
+
+bool epoll_set_has_signal(const struct epoll_set *w)
+{
+	struct pollfd signals = {.fd = w->signals, .events = POLLIN};
+
+	return poll(&signals, 1, 0) > 0;
 }
 
 bool epoll_set_take_signals(struct epoll_set *w)

@@ -40,6 +40,9 @@ int epoll_set_deadline(struct epoll_set *set, uint64_t at_ns);
  * wait. */
 int epoll_set_wait(const struct epoll_set *set, int most_ms, int *ret_fds, int max);
 
+/* Returns whether a signal is pending. */
+bool epoll_set_has_signal(const struct epoll_set *set);
+
 /* Reads every pending signal. Returns whether there was one. */
 bool epoll_set_take_signals(struct epoll_set *set);
 

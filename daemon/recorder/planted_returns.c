@@ -72,6 +72,12 @@ static bool is_called_there(const struct memory_source *from, pid_t pid, uint64_
 	       planted_return_is_called(code, object->elf, offset);
 }
 
+static bool is_of_beginning(const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
+	       rule->cfa_offset == ARCH_CALL_PUSHES && rule->ra_offset == ARCH_RETURN_SLOT;
+}
+
 /* Returns 1 if the table has, at the return address, the rule of a function's first instruction,
  * and another rule right before it (at `offset`, which is one byte below); 0 if not; -EAGAIN: there
  * is no table yet. */
@@ -81,13 +87,15 @@ static int begins_function(const struct planted_returns *p, const struct object 
 	struct stackd_rule behind, before;
 	int err = tables_rule(p->tables, object, offset + 1, &behind);
 
+	/* Most addresses are within functions: one rule tells, and reading one maps parts of the
+	 * kernel half's tables. */
+	if (!err && !is_of_beginning(&behind))
+		return 0;
 	if (!err)
 		err = tables_rule(p->tables, object, offset, &before);
 	if (err)
 		return err == -EAGAIN ? err : 0;
-	return behind.cfa == STACKD_CFA_REG && behind.reg == STACKD_REG_SP &&
-	       behind.cfa_offset == ARCH_CALL_PUSHES && behind.ra_offset == ARCH_RETURN_SLOT &&
-	       memcmp(&behind, &before, sizeof(before)) != 0;
+	return memcmp(&behind, &before, sizeof(before)) != 0;
 }
 
 static bool is_looked_at(const struct object *object, const struct location *l)

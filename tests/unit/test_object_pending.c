@@ -271,6 +271,32 @@ static void test_shares(void **state)
 	object_pending_fini(&pending);
 }
 
+/* Another file at the same place: of another device, inode or path. */
+static void test_other_files(void **state)
+{
+	struct object_pending pending = {0};
+	const struct object object = {.number = 1};
+	const struct object_mapping m = {
+		.start = 1, .dev_major = 8, .dev_minor = 1, .inode = 5, .path = "/x"};
+	struct object_mapping others[] = {m, m, m, m};
+	struct context *c = *state;
+
+	others[0].dev_minor = 2;
+	others[1].dev_major = 9;
+	others[2].inode = 6;
+	others[3].path = "/y";
+	object_pending_add(&pending, c->f->proc, PID, &m, &object, -EINPROGRESS);
+	assert_true(object_pending_has(&pending, PID, &m));
+	assert_false(object_pending_has(&pending, PID + 1, &m));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		assert_false(object_pending_has(&pending, PID, &others[i]));
+		object_pending_add(&pending, c->f->proc, PID, &others[i], &object, -EINPROGRESS);
+		assert_true(object_pending_has(&pending, PID, &others[i]));
+	}
+	assert_int_equal(pending.all.count, 5);
+	object_pending_fini(&pending);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +307,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failed_ones_are_tried_later, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_shares, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_files, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }

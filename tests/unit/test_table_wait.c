@@ -36,6 +36,29 @@ static void test_ends(void **state)
 	assert_true(table_wait_goes_on(&hold, true, NOW + 3 * TABLE_WAIT_NS, 10));
 }
 
+/* One table after the other is missed, and made in time: all waits together have a limit, until all
+ * records have been handed out. */
+static void test_many_tables(void **state)
+{
+	const uint64_t each_ns = TABLE_WAIT_NS - 1;
+	struct table_wait hold = {0};
+	uint64_t now_ns = NOW, held_ns = 0;
+
+	(void)state;
+	for (int i = 0; i < 100 && table_wait_goes_on(&hold, true, now_ns, 10); i++) {
+		now_ns += each_ns;
+		held_ns += each_ns;
+		assert_false(table_wait_goes_on(&hold, false, now_ns, 10));
+		now_ns += 1000; /* other records are handed out */
+	}
+	assert_true(held_ns >= TABLE_WAIT_ALL_NS);
+	assert_true(held_ns < TABLE_WAIT_ALL_NS + TABLE_WAIT_NS);
+	assert_false(table_wait_goes_on(&hold, true, now_ns, 10));
+	table_wait_forget(&hold);
+	assert_true(table_wait_goes_on(&hold, true, now_ns, 10));
+	assert_true(table_wait_goes_on(&hold, true, now_ns + each_ns, 10));
+}
+
 static void test_holds_no_more_than_that(void **state)
 {
 	struct table_wait hold = {0};
@@ -50,6 +73,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_for_tables),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_many_tables),
 		cmocka_unit_test(test_holds_no_more_than_that),
 	};
 

@@ -8,6 +8,13 @@
 
 #include "proc/proc_fs.h"
 
+/* An inode's number is one of its device. */
+static bool is_same_file(const struct object_mapping *a, const struct object_mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor && !strcmp(a->path, b->path);
+}
+
 bool object_pending_has(const struct object_pending *pending, pid_t pid,
 			const struct object_mapping *m)
 {
@@ -15,8 +22,7 @@ bool object_pending_has(const struct object_pending *pending, pid_t pid,
 		const struct pending_mapping *p = &pending->all.items[i];
 
 		if (p->pid == pid && p->mapping.start == m->start &&
-		    p->mapping.offset == m->offset && p->mapping.inode == m->inode &&
-		    !strcmp(p->mapping.path, m->path))
+		    p->mapping.offset == m->offset && is_same_file(&p->mapping, m))
 			return true;
 	}
 	return false;

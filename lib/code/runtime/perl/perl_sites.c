@@ -24,6 +24,7 @@
 
 #define FUNCTION_BYTES (64u << 10) /* of a function that is looked at */
 #define MOST_BYTES     (8u << 20)  /* of all those that may call the loop */
+#define MOST_READ      (64u << 20) /* of all functions; libperl has 3 MiB of code */
 
 struct site {
 	int32_t at;
@@ -39,8 +40,9 @@ struct search {
 	uint8_t *code;
 	struct site sites[STACKD_PERL_SITES];
 	size_t n;
-	bool is_full;
+	bool is_full;	     /* there are too many, or they are too long */
 	uint64_t bytes_left; /* of functions that may call the loop */
+	uint64_t read_left;  /* of all functions: entries of a file that lies may overlap */
 };
 
 /* --- one function ----------------------------------------------------------------------------- */
@@ -82,8 +84,13 @@ static void search_function(struct search *s, const struct eh_frame_hdr_row *row
 	uint64_t offset;
 
 	if (!bytes || bytes > FUNCTION_BYTES || bytes > s->bytes_left ||
-	    !elf_file_vaddr_to_offset(s->file, row->start, &offset) ||
-	    !elf_file_read_whole(s->file, offset, s->code, bytes) || !may_call(s, bytes))
+	    !elf_file_vaddr_to_offset(s->file, row->start, &offset))
+		return;
+	s->is_full |= bytes > s->read_left;
+	if (s->is_full)
+		return;
+	s->read_left -= bytes;
+	if (!elf_file_read_whole(s->file, offset, s->code, bytes) || !may_call(s, bytes))
 		return;
 	s->bytes_left -= bytes;
 	kind = search_code(s, row->start, bytes) ? STACKD_PERL_SCOPE : STACKD_PERL_BLOCK;
@@ -134,7 +141,8 @@ bool perl_sites_find(const struct elf_file *file, uint64_t vaddr, uint16_t loop,
 			   .loop = loop,
 			   .handlers = handlers,
 			   .code = malloc(FUNCTION_BYTES),
-			   .bytes_left = MOST_BYTES};
+			   .bytes_left = MOST_BYTES,
+			   .read_left = MOST_READ};
 	struct eh_frame_hdr_row row;
 
 	insn_decoder_init(&s.decoder);

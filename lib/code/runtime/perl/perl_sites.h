@@ -11,7 +11,8 @@
 
 /* Finds the calls of the loop that is at a vaddr. The interpreter's state has the address of the
  * loop at offset `loop`, and that of the last place to which exceptions jump at `handlers`. Returns
- * false if they are not known: there are too many, or none of a program. */
+ * false if they are not known: there are too many, the file has more code than any build of Perl,
+ * or none is of a program. */
 bool perl_sites_find(const struct elf_file *file, uint64_t vaddr, uint16_t loop, uint16_t handlers,
 		     struct stackd_perl *perl);
 
