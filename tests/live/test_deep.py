@@ -2,11 +2,12 @@
 """Stacks of up to 100,000 frames are complete, and of deeper ones the leaf part and the root are shown
 with how much is left out between them."""
 
+import collections
 import itertools
 import os
 import re
 
-from harness import WORKLOADS, check, live, record, scratch
+from harness import WORKLOADS, check, live, record, scratch, until_enough
 
 PROGRAM = os.path.join(WORKLOADS, "abyss")
 FREQUENCY = 499
@@ -41,20 +42,19 @@ def is_complete(runs):
 @live
 def test_deep_stacks():
     """Each leaf has all of its callers, once the program's table is loaded and its stack is known."""
-    with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", FREQUENCY, "--",
-                                   PROGRAM, 3)
-        print(result.err)
-        complete = {}
-        for runs, count in paths(recording):
-            check_leaf_part(runs)
-            if is_complete(runs) and "dive" in dict(runs):
-                check("steady" in dict(runs), "a complete path without its root", runs)
-                complete[runs[-1][0]] = complete.get(runs[-1][0], 0) + count
-        print(complete)
-        reasons = recording.stats()["end_reasons"]
-        check(all(complete.get("leaf_%d" % depth) for depth in (3000, 20000, MOST)),
-              "leaves without a complete path", complete, reasons)
+    def record_and_judge():
+        with scratch() as folder:
+            recording, result = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", FREQUENCY, "--", PROGRAM, 1)
+            complete = collections.Counter()
+            for runs, count in paths(recording):
+                check_leaf_part(runs)
+                if is_complete(runs) and "dive" in dict(runs):
+                    check("steady" in dict(runs), "a complete path without its root", runs)
+                    complete[runs[-1][0]] += count
+            print(result.err, complete, recording.stats()["end_reasons"])
+            return complete
+
+    until_enough(record_and_judge, lambda complete: all(complete["leaf_%d" % depth] for depth in (3000, 20000, MOST)))
 
 
 @live(long=True)

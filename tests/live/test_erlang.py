@@ -104,7 +104,7 @@ def test_erlang():
                 with scratch() as store:
                     recording, _ = record(store + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--",
                                           "erl", "-noshell", "-pa", folder, "+S", "1", "+JPperf", way,
-                                          "-s", "erlang_frames", "main", "2", "-s", "erlang", "halt")
+                                          "-s", "erlang_frames", "main", "1", "-s", "erlang", "halt")
                     return check_recording(recording, has_names=way == "true")
 
             until_enough(judge, lambda found, way=way: found["known"] and found["whole"] > 500 and found["confirmed"] > 50 and

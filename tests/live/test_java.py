@@ -35,7 +35,7 @@ def check_ways(*ways):
         check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
             recording, result = record("%s/%d.db" % (folder, i), *MANAGED, "--judge", "-F", 1997, "--", "java", *way, "-cp", folder,
-                                       "java_frames", 2)
+                                       "java_frames", 1)
             stats = recording.stats()
             counters = stats["counters"]
             judged = {name: counters["judged_" + name] for name in ("right", "cut", "wrong")}
