@@ -352,7 +352,7 @@ def test_newborn():
     with scratch() as folder:
         # Until there are tables, the largest copies of stacks are sent.
         recording, _ = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", FREQUENCY, *RING, "--",
-                              WORKLOADS + "/newborn", 1)
+                              WORKLOADS + "/newborn", 0.3)
         stats, samples = recording.stats(), [s for s in recording.samples() if not is_at_end(s)]
     check(not stats["lost"], "lost samples", stats)
     newborn = [s for s in samples if chains.text_of(s.frames) in ("begin", "[no frames]")]
