@@ -219,7 +219,10 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 		return STACKD_END_STACK_SWITCH;
 	if (leaf == STACKD_LEAF_PUSHED)
 		return step_by_pointer(s, sp, sp);
-	has = leaf == STACKD_LEAF_NONE ? 0 : has_frame(s, top);
+	/* fp == sp: there is a frame, without slots, since the caller's frame pointer is above the
+	 * return address. What is on top then points to a stack, where the bytes in front may look
+	 * like a call: such as those of a term, 0x7f12e8345679. */
+	has = leaf == STACKD_LEAF_NONE ? 0 : fp == sp ? 1 : has_frame(s, top);
 	if (has < 0 || (has && is_shared(s) && fp != sp)) /* the shared code has pushed something
 							   * else */
 		return STACKD_END_STACK_SWITCH;

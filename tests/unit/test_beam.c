@@ -38,9 +38,10 @@
 #define REGISTERS 0x80
 #define RSP	  (THREAD + 0x1000)
 
-#define TERM  0x7f1000000101
-#define SMALL 0x2af
-#define PID   7
+#define TERM	  0x7f1000000101
+#define LIKE_CALL 0x7f10e8000101 /* a term, too */
+#define SMALL	  0x2af
+#define PID	  7
 
 static const struct stackd_beam beam = {.start = CODE,
 					.size = BYTES,
@@ -348,6 +349,14 @@ static void test_shared_with_pointers(void **state)
 	STACK(SP + 24, FRAGMENT, CALLER, SP + 40, CALLER, 0, EXIT);
 	begin_with_pointer(SP);
 	s->walk.pc = PIECE;
+	check_pointer(SP + 16, FRAGMENT, SP + 24);
+	/* The frame pointer leads behind a term, whose bytes look like a call. */
+	STACK(SP + 24, FRAGMENT, LIKE_CALL, SP + 40, CALLER, 0, EXIT);
+	begin_with_pointer(SP);
+	s->walk.pc = PIECE;
+	check_pointer(SP + 16, FRAGMENT, SP + 24);
+	s->walk.pc = INSIDE; /* in a function's own code, too */
+	begin_with_pointer(SP);
 	check_pointer(SP + 16, FRAGMENT, SP + 24);
 	STACK(TERM, FRAGMENT, SP + 40, CALLER, SMALL, 0, EXIT); /* something else is pushed */
 	begin_with_pointer(SP + 16);
