@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "daemon/capture/record.h"
@@ -13,6 +14,7 @@ struct intake {
 	struct intake_source source;
 	VEC(struct sideband_event *) events;
 	VEC(struct stackd_header *) records;
+	uint64_t events_out;		/* number of events that were handed out */
 	size_t next_event, next_record; /* index of the oldest event and record; the items before
 					 * them were handed out */
 	uint64_t bytes;			/* bytes of the records that the intake holds */
@@ -90,10 +92,38 @@ int intake_take_records(struct intake *intake, uint64_t most_bytes)
 
 struct sideband_event *intake_event(struct intake *intake)
 {
-	if (intake_has_events(intake))
+	if (intake_has_events(intake)) {
+		intake->events_out++;
 		return intake->events.items[intake->next_event++];
+	}
 	intake->events.count = intake->next_event = 0;
 	return NULL;
+}
+
+/* Gives the room of events that were handed out to further ones. */
+static void drop_handed_out(struct intake *intake)
+{
+	struct sideband_event **items = intake->events.items;
+
+	intake->events.count -= intake->next_event;
+	if (intake->events.count && intake->next_event)
+		memmove(items, items + intake->next_event, intake->events.count * sizeof(*items));
+	intake->next_event = 0;
+}
+
+int intake_handle_events(struct intake *intake,
+			 int (*each)(void *arg, struct sideband_event *event),
+			 bool (*is_over)(void *arg), void *arg)
+{
+	int err = intake_take_events(intake);
+	const uint64_t until = intake->events_out + intake->events.count - intake->next_event;
+	struct sideband_event *event;
+
+	while (!err && intake->events_out < until && !(is_over && is_over(arg)) &&
+	       (event = intake_event(intake)))
+		err = each(arg, event);
+	drop_handed_out(intake);
+	return err;
 }
 
 bool intake_record(struct intake *intake, struct stackd_header **ret_record)

@@ -38,6 +38,15 @@ void intake_free(struct intake *intake); /* also frees the events and records in
  * -ENOMEM. */
 int intake_take_events(struct intake *intake);
 
+/* Takes all events that have arrived out of their ring, and hands those that the intake has then to
+ * `each`, the oldest one first, which owns them. Events that are taken while it runs are left for
+ * the next call: else it would not end while they come faster than they are handled. 0; the first
+ * result of `each` that is not 0, which ends it; or an error of intake_take_events(). `is_over`
+ * ends it early, too; NULL: nothing does. */
+int intake_handle_events(struct intake *intake,
+			 int (*each)(void *arg, struct sideband_event *event),
+			 bool (*is_over)(void *arg), void *arg);
+
 /* Takes records out of their ring until the intake holds `most_bytes` of them, or the ring is
  * empty. 1: the intake holds records; 0: it holds none; the error of source.records(); -ENOMEM. */
 int intake_take_records(struct intake *intake, uint64_t most_bytes);

@@ -195,32 +195,41 @@ static int relieve_ring(struct session *s)
 		       : 0;
 }
 
-/* Reads events; `in_time`: until session_is_time_over(). 0 or an error. */
-static int drain(struct session *s, bool in_time)
+static int handle_event(void *arg, struct sideband_event *event)
+{
+	struct session *s = arg;
+
+	return s->rings.short_lived ? short_lived_event(s->rings.short_lived, event)
+				    : queue_event(s, event);
+}
+
+static bool is_time_over(void *session)
+{
+	return session_is_time_over(session);
+}
+
+/* Handles the events that have arrived by now; `is_over` as for intake_handle_events(). 0 or an
+ * error. */
+static int drain(struct session *s, bool (*is_over)(void *session))
 {
 	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct sideband_event *event;
-	int err = intake_take_events(s->rings.intake);
+	int err = intake_handle_events(s->rings.intake, handle_event, is_over, s);
 
-	while (!err && !(in_time && session_is_time_over(s)) &&
-	       (event = intake_event(s->rings.intake)))
-		err = s->rings.short_lived ? short_lived_event(s->rings.short_lived, event)
-					   : queue_event(s, event);
 	if (!err && s->rings.short_lived)
 		err = short_lived_pass_living(s->rings.short_lived);
 	s->cost.caused_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return err ? err : s->rings.error;
 }
 
-/* Its callers need to know of all events, so it reads them even if time is over. */
+/* Its callers need to know of all events until now, so it handles them even if time is over. */
 int session_drain_sideband(void *session)
 {
-	return drain(session, false);
+	return drain(session, NULL);
 }
 
 int session_drain_in_time(struct session *s)
 {
-	return drain(s, true);
+	return drain(s, is_time_over);
 }
 
 int session_relieve(void *arg)

@@ -226,8 +226,9 @@ void session_begin_window(struct session *s, struct window window);
  * quarter full. `session`: a struct session. 0, or an error of the recorder. */
 int session_relieve(void *session);
 
-/* The function recorder_options.drain: reads all events that have arrived. `session` and result as
- * for session_relieve(). */
+/* The function recorder_options.drain: handles all events that have arrived by now, and leaves
+ * those that arrive meanwhile to the next call, so that it ends. `session` and result as for
+ * session_relieve(). */
 int session_drain_sideband(void *session);
 
 /* Does the same, but not after session_is_time_over(). */

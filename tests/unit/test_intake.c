@@ -405,13 +405,85 @@ static void keeper_is_bounded(void **state)
 	assert_int_equal(kill(keeper, SIGCONT), 0);
 }
 
+/* --- events that come while others are handled ------------------------------------------------ */
+
+static struct handled {
+	uint64_t count, until; /* handled so far, and the number at which it is over */
+	int error;	       /* the result for the event with the number `until` */
+} handled;
+
+/* Handles an event, for which the loop waits for a worker: more of them come meanwhile than it
+ * handles. */
+static int handle(void *arg, struct sideband_event *event)
+{
+	(void)arg;
+	assert_int_equal(event->time_ns, handled.count++);
+	record_pool_give_back(event);
+	assert_true(handled.count < 10000);
+	for (int i = 0; i < 3; i++)
+		meanwhile(&rings, true);
+	return handled.count == handled.until ? handled.error : 0;
+}
+
+static bool is_over(void *arg)
+{
+	(void)arg;
+	return handled.count == handled.until;
+}
+
+/* Those that had come are handled; the others are left, in their order. */
+static void handling_events_ends(void **state)
+{
+	uint64_t had = 5;
+
+	(void)state;
+	handled = (struct handled){0};
+	rings.events_has = rings.events_made = had;
+	for (int call = 0; call < 4; call++) {
+		assert_int_equal(intake_handle_events(intake, handle, NULL, NULL), 0);
+		assert_int_equal(handled.count, had);
+		had = rings.events_made;
+		assert_true(had > handled.count);
+		assert_true(intake_has_events(intake));
+	}
+	rings.is_taken = false; /* those that come are left in their ring */
+	assert_int_equal(intake_handle_events(intake, handle, NULL, NULL), 0);
+	assert_int_equal(handled.count, had);
+	assert_false(intake_has_events(intake));
+}
+
+static void handling_events_is_ended(void **state)
+{
+	(void)state;
+	handled = (struct handled){.until = 2};
+	rings.events_has = rings.events_made = 5;
+	assert_int_equal(intake_handle_events(intake, handle, is_over, NULL), 0);
+	assert_int_equal(handled.count, 2);
+	handled.until = 4;
+	handled.error = -ENOMEM;
+	assert_int_equal(intake_handle_events(intake, handle, NULL, NULL), -ENOMEM);
+	assert_int_equal(handled.count, 4);
+	assert_true(intake_has_events(intake));
+	rings.error = 0;
+	handled.until = 0;
+	assert_int_equal(intake_handle_events(intake, handle, NULL, NULL), 0);
+	assert_int_equal(handled.count, 5 + 2 * 3 + 2 * 3);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(rows_are_in_order), T(identify_is_bounded), T(a_ring_that_is_not_read_overflows),
-		T(steps_are_bounded), T(tags_are_bounded),    T(spawn_is_bounded),
-		T(end_is_bounded),    T(keeper_is_bounded),
+		T(rows_are_in_order),
+		T(identify_is_bounded),
+		T(a_ring_that_is_not_read_overflows),
+		T(steps_are_bounded),
+		T(tags_are_bounded),
+		T(spawn_is_bounded),
+		T(end_is_bounded),
+		T(keeper_is_bounded),
+		T(handling_events_ends),
+		T(handling_events_is_ended),
 	};
 
 	worker_pid = mmap(NULL, sizeof(*worker_pid), PROT_READ | PROT_WRITE,
