@@ -44,24 +44,31 @@
  *   ARCH_RESULT_REG       the register with the result of a function or system call
  *   ARCH_LANDING_REGS     a list: the registers that bring values to an exception's landing pad
  *   ARCH_CONTEXT_RETURN   offset of the return address in libgcc's struct _Unwind_Context, behind
- *                         the slots of all registers that unwinding knows, and the CFA; 0: not
- * known ARCH_KNOWS_RUNTIMES   1: code and frames of runtimes (Go's, Python's, ...) are known; 0:
- * they are walked as any other code ARCH_DECODES          1: instructions are decoded (insn.h); 0:
- * none is, so nothing that would follow from them is known ARCH_READS_OLD_PAGES  1: the kernel half
- * can read each page that is in memory; 0: on some machines, none that fork has mapped and that was
- * not used since ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the
- * CFA; 0 in a rule if it is in STACKD_REG_LINK ARCH_CALL_PUSHES      bytes by which a call lowers
- * the stack pointer ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the
- * registers of a function that a signal interrupted, from the stack pointer at the return from the
- * handler ARCH_SIGCONTEXT_STACK offset of the alternate stack's settings (stack_t) from the
- * sigcontext ARCH_SIGCONTEXT_REG(i)    the register in word i of the sigcontext, for each i below
- * WALK_REGS; the program counter is in the word after these ARCH_SIGCONTEXT_SP    the index of the
- * word with the stack pointer ARCH_SIGNAL_WORDS     words of a signal frame that
- * torn_registers.bpf.h reads ARCH_FAULT_ERROR, _TRAP, _AT   offsets from a signal frame's program
- * counter: of the error code, the trap's number, and the address of a fault ARCH_FAULT_PAGE,
- * _EXECUTION    the number of a page fault, and the bit of its error code that says that the page
- * was not executable ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of
- * an instruction ARCH_PAUSE()          the instruction for a loop that waits for another CPU
+ *                         the slots of all registers and the CFA; 0: not known
+ *   ARCH_CONTEXT_ZERO     offset of a word in it that is 0: its version
+ *   ARCH_KNOWS_RUNTIMES   1: code and frames of runtimes (Go's, Python's, ...) are known; 0: they
+ *                         are walked as any other code
+ *   ARCH_DECODES          1: instructions are decoded (insn.h); 0: none is, so nothing that would
+ *                         follow from them is known
+ *   ARCH_READS_OLD_PAGES  1: the kernel half can read each page that is in memory; 0: on some
+ *                         machines, none that fork has mapped and that was not used since
+ *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA; 0 in a
+ *                         rule if it is in STACKD_REG_LINK
+ *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
+ *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
+ *                         that a signal interrupted, from the stack pointer at the return from
+ *                         the handler
+ *   ARCH_SIGCONTEXT_STACK offset of the alternate stack's settings (stack_t) from the sigcontext
+ *   ARCH_SIGCONTEXT_REG(i)    the register in word i of the sigcontext, for each i below WALK_REGS;
+ *                         the program counter is in the word after these
+ *   ARCH_SIGCONTEXT_SP    the index of the word with the stack pointer
+ *   ARCH_SIGNAL_WORDS     words of a signal frame that torn_registers.bpf.h reads
+ *   ARCH_FAULT_ERROR, _TRAP, _AT   offsets from a signal frame's program counter: of the error
+ *                         code, the trap's number, and the address of a fault
+ *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
+ *                         says that the page was not executable
+ *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
+ *   ARCH_PAUSE()          the instruction for a loop that waits for another CPU
  *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_PRESERVED, INSN_VOLATILE, INSN_SAVED_REGS,
  *   INSN_MAX_BYTES        the same with the numbers that registers have in instructions (insn.h)
  *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second

@@ -53,11 +53,12 @@ __asm__(".pushsection .text\ncold: .cfi_startproc\n.cfi_def_cfa 6,16\n.cfi_offse
 	"call other\n" PAD "\n.cfi_endproc\n.popsection");
 
 static struct elf_file *file;
+static struct cfi_index *cfi;
 static uint64_t base;
 
 static int32_t depth(const char *function)
 {
-	return frame_depth_of(file, (uint64_t)function + 5 - base);
+	return frame_depth_of(file, cfi, (uint64_t)function + 5 - base);
 }
 
 static void test_known(void **state)
@@ -87,6 +88,7 @@ static int set_up(void **state)
 	(void)state;
 	assert_int_equal(elf_file_open(fd, &file), 0);
 	close(fd);
+	assert_int_equal(cfi_index_new(file, &cfi), 0);
 	assert_true(dladdr(fixed, &info));
 	base = (uint64_t)info.dli_fbase;
 	return 0;
@@ -95,6 +97,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	cfi_index_free(cfi);
 	elf_file_free(file);
 	return 0;
 }

@@ -647,17 +647,35 @@ static bool has_lost_pointer(const struct walk_run *run, const struct walk_rule 
 	       (!(w->valid >> STACKD_REG_FP & 1) || !w->r[STACKD_REG_FP]);
 }
 
+/* Returns the size of a function's frame, by its entry alone if there is a table of entries. */
+static int32_t frame_size(struct dwarf_walk *walk, const struct object *object, uint64_t offset)
+{
+	struct cfi_index *index;
+	struct walk_object *wo;
+	uint64_t vaddr;
+	int32_t size;
+
+	if (!elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
+		return 0;
+	if (!cfi_index_new_at(object->elf, vaddr, &index)) {
+		size = frame_depth_of(object->elf, index, vaddr);
+		cfi_index_free(index);
+		return size;
+	}
+	return !find_complete(walk, object, &wo) && wo->index
+		       ? frame_depth_of(object->elf, wo->index, vaddr)
+		       : 0;
+}
+
 /* Steps out of such a function, whose frame is found by the stack pointer if it has one size. */
-static enum stackd_end_reason by_depth(struct walk_run *run, const struct object *object,
-				       uint64_t offset, const struct walk_rule *found)
+static enum stackd_end_reason by_depth(struct dwarf_walk *walk, struct walk_run *run,
+				       const struct object *object, uint64_t offset,
+				       const struct walk_rule *found)
 {
 	struct walk_rule rule = *found;
-	uint64_t vaddr;
 
 	rule.fast.reg = STACKD_REG_SP;
-	rule.fast.cfa_offset = elf_file_offset_to_vaddr(object->elf, offset, &vaddr)
-				       ? frame_depth_of(object->elf, vaddr)
-				       : 0;
+	rule.fast.cfa_offset = frame_size(walk, object, offset);
 	return rule.fast.cfa_offset ? walk_step_by_rule(&run->at, &rule) : STACKD_END_BAD_RECIPE;
 }
 
@@ -735,7 +753,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		run->root = (uint8_t)root_at(run);
 	find_kept(walk, run, rule);
 	if (has_lost_pointer(run, rule))
-		reason = by_depth(run, object, offset, rule);
+		reason = by_depth(walk, run, object, offset, rule);
 	else if (rule->provenance == PROVENANCE_FRAME_POINTER ||
 		 rule->provenance == PROVENANCE_ANALYSED)
 		reason = by_weak_rule(walk, run, object, offset, rule);

@@ -3,13 +3,16 @@
  * Functions that throw exceptions: those of libgcc that end in __builtin_eh_return().
  *
  *   _Unwind_RaiseException
- *     call uw_init_context_1          notes the own frame in a struct _Unwind_Context, with the
- *                                     function's return address
- *     call phase 1, phase 2           finds the landing pad
- *     call uw_install_context_1       WRITTEN: writes the registers of the function that catches,
- * and the address behind its call, into the slots where this frame has saved its caller's call
- * _Unwind_DebugHook writes the landing pad's        BETWEEN address below that function's frame,
- * computes its address     LEAVING load all registers from the slots, jump to the landing pad  LEFT
+ *     call uw_init_context_1      notes frame and return address in a struct _Unwind_Context
+ *     call phase 1, phase 2       finds the landing pad
+ *     call uw_install_context_1   WRITTEN: writes the registers of the function that catches, and
+ *                                 the address behind its call, into the slots of the caller's
+ *     call _Unwind_DebugHook
+ *     store                       BETWEEN: writes the landing pad's address below that
+ *                                 function's frame
+ *     lea                         LEAVING: knows the address of that frame
+ *     load all registers          LEFT
+ *     jump to the landing pad
  *
  * Call frame information says of all of it that the slots have the caller's values. In part WRITTEN
  * they are those of a function further up, but the context still has the return address, so the

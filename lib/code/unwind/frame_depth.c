@@ -125,16 +125,9 @@ static int32_t depth_of(const struct elf_file *elf, const struct cfi_index *inde
 	return found;
 }
 
-int32_t frame_depth_of(const struct elf_file *elf, uint64_t vaddr)
+int32_t frame_depth_of(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr)
 {
-	struct cfi_index *index;
 	uint64_t start, end;
-	int32_t depth = 0;
 
-	if (cfi_index_new_at(elf, vaddr, &index))
-		return 0;
-	if (cfi_index_find(index, vaddr, &start, &end))
-		depth = depth_of(elf, index, start, end);
-	cfi_index_free(index);
-	return depth;
+	return cfi_index_find(index, vaddr, &start, &end) ? depth_of(elf, index, start, end) : 0;
 }

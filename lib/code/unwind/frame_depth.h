@@ -17,7 +17,7 @@
 #include "elf/elf_file.h"
 
 /* Returns the distance of the CFA from the stack pointer at a function's calls, or 0 if it is not
- * known. `vaddr` is in the function. Reads 16 KiB of code at most. */
-int32_t frame_depth_of(const struct elf_file *elf, uint64_t vaddr);
+ * known. `vaddr` is in the function, which `index` has. Reads 16 KiB of code at most. */
+int32_t frame_depth_of(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr);
 
 #endif
