@@ -5,8 +5,9 @@
  *
  * The list of mappings can be MAPS_NEW old, and meanwhile a process can put another file in the
  * place of what is listed. So only pages that are in memory and no file's are read from a process;
- * nothing has to be fetched for them. What a private mapping of a file has in all its other pages
- * is in the file, and is read there: from the very file whose mount was found to be local.
+ * nothing has to be fetched for them. What a mapping of a file has in all its other pages is in the
+ * file, and is read there: from the very file whose mount was found to be local. Such are files in
+ * memory, too (memfd_create()), in which some runtimes keep the code that they make.
  *
  * A process that starts maps memory all the time. Where pagemap has a page that the list does not
  * have, or has as another kind, the list is old, and is read anew, though not for more than a
@@ -49,7 +50,7 @@
 
 enum kind { ANONYMOUS, FILE_NOT_ASKED, FILE_LOCAL, FORBIDDEN };
 
-/* A private mapping, or neighbours without a file. What is shared is FORBIDDEN. */
+/* A mapping, or neighbours without a file. Shared memory without a file is FORBIDDEN. */
 struct range {
 	uint64_t start, end, offset;
 	enum kind kind;
@@ -183,7 +184,7 @@ static int add_range(void *arg, const struct proc_fs_map *map)
 {
 	struct process_memory *m = arg;
 	struct range *last = m->ranges.count ? &m->ranges.items[m->ranges.count - 1] : NULL;
-	enum kind kind = map->shared ? FORBIDDEN : map->inode ? FILE_NOT_ASKED : ANONYMOUS;
+	enum kind kind = map->inode ? FILE_NOT_ASKED : map->shared ? FORBIDDEN : ANONYMOUS;
 
 	if (last && kind != FILE_NOT_ASKED && last->kind == kind && last->end == map->start) {
 		last->end = map->end;

@@ -6,11 +6,11 @@
  * is looked for in many samples. A kept page serves as long as it was read after the sample that it
  * is wanted for (process_memory_begin()), or until it is to be read anew (process_memory_renew()).
  *
- * It reads private memory without a file, as far as it is in memory, and private mappings of
- * regular files on local mounts (base/mount_kind.h): pages that the process has changed from its
- * memory, the others from the file. All others are never read, even if the page is in memory just
- * now: what they would be read from may be the process itself (FUSE, userfaultfd), which need not
- * answer.
+ * It reads private memory without a file, as far as it is in memory, and mappings of regular files
+ * on local mounts (base/mount_kind.h) and of files in memory: pages of a private mapping that the
+ * process has changed from its memory, the others from the file. All others are never read, even if
+ * the page is in memory just now: what they would be read from may be the process itself (FUSE,
+ * userfaultfd), which need not answer.
  */
 #ifndef RECORDER_PROCESS_MEMORY_H
 #define RECORDER_PROCESS_MEMORY_H
