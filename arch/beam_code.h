@@ -28,4 +28,9 @@
 bool beam_code_find(const uint8_t *code, size_t len, uint64_t address,
 		    struct stackd_beam *ret_beam);
 
+/* Returns whether a call, of which the CALL_SITE_BYTES bytes before its return address are given,
+ * goes to an address in a register, or in memory to which a register points. So functions of other
+ * modules, and funs, are called, and nothing else that is on an Erlang process's stack. */
+bool beam_code_calls_by_register(const uint8_t *bytes);
+
 #endif

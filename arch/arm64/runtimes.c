@@ -12,6 +12,12 @@ bool beam_code_find(const uint8_t *code, size_t len, uint64_t address, struct st
 	return false;
 }
 
+bool beam_code_calls_by_register(const uint8_t *bytes)
+{
+	(void)bytes;
+	return false;
+}
+
 /* --- Go ------------------------------------------------------------------------------------ */
 
 bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,

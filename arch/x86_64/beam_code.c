@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "arch/call_site.h"
+
 /* limit of the bytes from its start to the instruction that loads a process's stack pointer */
 #define MAIN_BYTES  2048
 #define MOST_FRAME  (1u << 20)
@@ -103,4 +105,13 @@ bool beam_code_find(const uint8_t *code, size_t len, uint64_t address, struct st
 		return true;
 	}
 	return false;
+}
+
+bool beam_code_calls_by_register(const uint8_t *bytes)
+{
+	/* call *address(%rip) */
+	static const uint8_t in_code[] = {0xff, 0x15};
+
+	return call_site_kinds(bytes, CALL_SITE_BYTES) & CALL_SITE_INDIRECT &&
+	       memcmp(bytes + CALL_SITE_BYTES - 6, in_code, sizeof(in_code)) != 0;
 }

@@ -92,6 +92,11 @@ bool machine_is_full(const struct machine *m)
 	       m->line_bytes >= MOST_BYTES;
 }
 
+bool machine_is_walked(const struct machine *m)
+{
+	return m->is->is_walked;
+}
+
 bool machine_has(const struct machine *m, uint64_t address)
 {
 	return m->is->is_anywhere || address - m->low < m->high - m->low;

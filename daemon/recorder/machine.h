@@ -56,6 +56,7 @@ struct machine_frame {
 	bool is_return;
 	bool is_leaf;
 	bool has_callee; /* a managed frame is nearer to the leaf, so this one has called it */
+	bool has_stub;	 /* the next frame nearer to the leaf is a stub's */
 	bool is_of_file; /* it is in the runtime's file, by the mappings of the sample */
 	bool is_made;  /* an interpreter's frame may be one that is just made, and have no words yet
 			*/
@@ -93,6 +94,19 @@ bool machine_is_handler(const struct machine *machine, uint64_t address);
 /* Reads what the stack's managed frames will be found by. To be called as soon as a record is read;
  * `now_ns` is the time on the record's clock. 0 or -ENOMEM. */
 int machine_note(struct machine *machine, const struct machine_stack *stack, uint64_t now_ns);
+
+/* An address in the code of a walk that the kernel half has made. */
+struct machine_address {
+	uint64_t address;
+	bool is_return;
+};
+
+/* Does the same for the addresses of such a walk. */
+int machine_note_walked(struct machine *machine, const struct machine_address *addresses,
+			size_t count, uint64_t time_ns, uint64_t now_ns);
+
+/* Returns whether the kernel half walks the machine's code (runtime_machine.is_walked). */
+bool machine_is_walked(const struct machine *machine);
 
 /* Returns whether the machine knows how large a frame is. */
 bool machine_is_sized(const struct machine *machine, const struct machine_stack *stack,

@@ -80,7 +80,7 @@ bool machine_is_run(const struct machine *m, const struct machine_stack *stack, 
 	struct runtime_activation is;
 	const struct function *f;
 
-	if (!m->is->interpreted(&stack->memory, fp, &is))
+	if (!m->is->interpreted || !m->is->interpreted(&stack->memory, fp, &is))
 		return false;
 	f = machine_function_at(m, is.function, stack->time_ns);
 	return f && machine_can_run(f, &is);
@@ -88,15 +88,18 @@ bool machine_is_run(const struct machine *m, const struct machine_stack *stack, 
 
 /* Finds the locations of a frame of compiled code. As machine_find(). */
 static int find_compiled(struct machine *m, const struct address *a,
+			 const struct machine_frame *frame,
 			 struct location ret_locations[MACHINE_MOST])
 {
+	const bool has_line =
+		!m->is->is_walked || frame->has_callee || (frame->has_stub && a->calls_function);
 	const uint32_t notes = a->begins_thread && a->count < MACHINE_MOST;
 	int err = notes ? managed_locate_note(m->managed, MACHINE_THREAD, &ret_locations[0]) : 0;
 
 	for (uint32_t i = 0; i < a->count && !err; i++) {
 		const struct frame *f = &m->frames.items[a->frames + i];
 
-		err = managed_locate_line(m->managed, f->function, f->line,
+		err = managed_locate_line(m->managed, f->function, has_line ? f->line : 0,
 					  &ret_locations[notes + i]);
 	}
 	return err ? err : (int)(notes + a->count);
@@ -174,5 +177,5 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	 */
 	if (frame->has_callee && !a->is_call && !piece->is.is_native)
 		return 0;
-	return find_compiled(m, a, ret_locations);
+	return find_compiled(m, a, frame, ret_locations);
 }

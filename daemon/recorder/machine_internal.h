@@ -46,6 +46,7 @@ struct address {
 	uint32_t frames; /* index of the first one */
 	uint32_t count;
 	bool is_call;	     /* the runtime has frames for a call that returns here */
+	bool calls_function; /* runtime_machine.calls_function() */
 	bool begins_thread;  /* of a return address: its function runs another thread */
 	bool parts;	     /* of a return address: the callers are not on the stack */
 	uint8_t interrupted; /* of the interpreter: enum runtime_interrupted */

@@ -429,12 +429,14 @@ static int read_anew(struct machine *m, uint64_t address, bool is_return, uint32
 	if (err || new.piece == NONE)
 		return err;
 	piece = &m->pieces.items[new.piece];
-	if (piece->is_there && !piece->is.is_permanent)
+	if (piece->is_there && !piece->is.is_permanent && !m->is->stays)
 		hash_around(m, &piece->is, address - is_return, new.hashes);
-	if (piece->is_there)
+	if (piece->is_there && !m->is->stays)
 		read_code(m, &piece->is, address, is_return, &new);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
 		err = read_frames(m, piece, address, is_return, &new);
+	if (piece->is_there && is_return && new.is_call && m->is->calls_function)
+		new.calls_function = m->is->calls_function(m->at, &piece->is, address);
 	if (piece->is_there && m->is->depth && !(is_return && new.is_call))
 		new.depth = m->is->depth(m->at, &piece->is, address);
 	if (err || VEC_RESERVE(&m->addresses, 1))
@@ -520,7 +522,7 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 	}
 	if (!piece->is_there || (machine_span_has(&piece->span, stack->time_ns) && !is_new))
 		return 0;
-	if (!piece->is.is_permanent) /* calls in it may have been patched */
+	if (!piece->is.is_permanent && !m->is->stays) /* calls in it may have been patched */
 		hash_around(m, &piece->is, address - is_return, m->addresses.items[index].hashes);
 	return put_pending(m, &(struct pending){.index = index,
 						.address = address,
@@ -583,7 +585,8 @@ static void verify_address(struct machine *m, const struct pending *p, uint64_t 
 		forget_frames(a);
 }
 
-/* Code that has the hashes that it had at the sample was there already. Where code may have been
+/* Code that stays while nothing is unloaded was there already, and so was code that has the hashes
+ * that it had at the sample. Where code may have been
  * unloaded meanwhile, other code for other functions may differ in one call alone. Where none was,
  * it is the same code, whose calls are patched when they are made for the first time. */
 static void reach_address(struct machine *m, const struct pending *p,
@@ -597,7 +600,8 @@ static void reach_address(struct machine *m, const struct pending *p,
 
 	if (machine_is_proven(&piece->span) && stack->time_ns < piece->span.first_ns &&
 	    piece->span.last_ns >= m->since_ns &&
-	    machine_was_same(a, stack, p->address - p->is_return, most_other))
+	    (m->is->stays ? is_calm(m, stack->time_ns, unloads)
+			  : machine_was_same(a, stack, p->address - p->is_return, most_other)))
 		piece->span.first_ns = stack->time_ns;
 }
 
@@ -669,6 +673,37 @@ static bool is_code(const struct machine *m, const struct machine_stack *stack, 
 	       (machine_is_file_code(m, word) || machine_hash_then(stack, word));
 }
 
+static void begin_note(struct machine *m, uint64_t time_ns, uint64_t now_ns)
+{
+	m->now_ns = now_ns;
+	m->since_ns = process_memory_begin(m->memory, now_ns, time_ns);
+	m->pending.count = 0;
+	m->n_records++;
+}
+
+/* Proves what was read since begin_note(), at `begun_ns` of the clock. */
+static void end_note(struct machine *m, const struct machine_stack *stack, uint64_t begun_ns,
+		     int err)
+{
+	if (m->pending.count && !err)
+		prove(m, stack, m->now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);
+	keep_moment(m);
+}
+
+int machine_note_walked(struct machine *m, const struct machine_address *addresses, size_t count,
+			uint64_t time_ns, uint64_t now_ns)
+{
+	const struct machine_stack stack = {.time_ns = time_ns};
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = 0;
+
+	begin_note(m, time_ns, now_ns);
+	for (size_t i = 0; i < count && !err; i++)
+		err = note_address(m, &stack, addresses[i].address, addresses[i].is_return);
+	end_note(m, &stack, begun_ns, err);
+	return err;
+}
+
 int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t now_ns)
 {
 	const struct walk_memory *memory = &stack->memory;
@@ -678,10 +713,7 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 	struct runtime_activation frame;
 	int err = 0;
 
-	m->now_ns = now_ns;
-	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
-	m->pending.count = 0;
-	m->n_records++;
+	begin_note(m, stack->time_ns, now_ns);
 	learn(m, stack);
 	if (is_code(m, stack, pc))
 		err = note_leaf(m, stack, pc);
@@ -692,11 +724,9 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 			continue;
 		if (is_code(m, stack, word))
 			err = note_address(m, stack, word, true);
-		if (!err && m->is->interpreted(memory, at, &frame))
+		if (!err && m->is->interpreted && m->is->interpreted(memory, at, &frame))
 			note_function(m, stack, frame.function, &frame, false);
 	}
-	if (m->pending.count && !err)
-		prove(m, stack, now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);
-	keep_moment(m);
+	end_note(m, stack, begun_ns, err);
 	return err;
 }

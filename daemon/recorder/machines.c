@@ -51,6 +51,7 @@ struct machines {
 	struct process_reads reads;
 	struct machines_counts counts;
 	uint64_t noted_ns; /* when a stack of a machine came last */
+	bool has_walked;   /* a file was met whose runtime's code the kernel half walks */
 	struct location found[MACHINE_MOST];
 	struct walk_frame walked[MOST_WALKED]; /* a walk that is being corrected */
 };
@@ -124,6 +125,7 @@ static const struct runtime *runtime_of(struct machines *ms, const struct object
 		if (runtimes[number]->machine && runtimes[number]->machine->is_file(object->elf))
 			break;
 	}
+	ms->has_walked |= number < STACKD_RUNTIME_COUNT && runtimes[number]->machine->is_walked;
 	return int_map_set(&ms->files, object->number, number) ? NULL : runtime_of_number(number);
 }
 
@@ -271,6 +273,14 @@ static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Returns whether a process's runtime is one whose code the kernel half walks. */
+static bool is_walked(struct machines *ms, const struct of_process *p)
+{
+	const struct runtime *runtime = p && p->file ? runtime_of(ms, p->file) : NULL;
+
+	return runtime && runtime->machine->is_walked;
+}
+
 /* Gives a process's machine; NULL: it has none. 0 or -ENOMEM. */
 static int machine_of(struct machines *ms, pid_t pid, uint64_t now_ns, struct machine **ret_machine)
 {
@@ -378,21 +388,48 @@ bool machines_are_active(const struct machines *ms, uint64_t now_ns)
 	return ms->noted_ns && now_ns - ms->noted_ns < ACTIVE_NS;
 }
 
-/* Returns the slot of the machine in a record's process; NULL: the process had no machine. */
-static const struct of_process *process_of(const struct machines *ms,
-					   const struct stackd_stack_record *record)
+/* Returns the slot of the machine that a process had at a time; NULL: it had none. */
+static const struct of_process *process_at(const struct machines *ms, pid_t pid, uint64_t time_ns)
 {
 	const struct of_process *found = NULL;
 
 	for (size_t i = 0; i < MOST; i++) {
 		const struct of_process *p = &ms->processes[i];
 
-		if (p->pid == (pid_t)record->pid && p->machine &&
-		    record->header.time_ns < p->until_ns &&
+		if (p->pid == pid && p->machine && time_ns < p->until_ns &&
 		    (!found || p->until_ns < found->until_ns))
 			found = p;
 	}
 	return found;
+}
+
+static const struct of_process *process_of(const struct machines *ms,
+					   const struct stackd_stack_record *record)
+{
+	return process_at(ms, (pid_t)record->pid, record->header.time_ns);
+}
+
+struct machine *machines_walked_at(const struct machines *ms, pid_t pid, uint64_t time_ns)
+{
+	const struct of_process *p = process_at(ms, pid, time_ns);
+
+	return p && machine_is_walked(p->machine) ? p->machine : NULL;
+}
+
+int machines_of_walked(struct machines *ms, pid_t pid, uint64_t now_ns,
+		       struct machine **ret_machine)
+{
+	*ret_machine = NULL;
+	if (!ms->has_walked || !is_walked(ms, find_process(ms, pid)))
+		return 0;
+	keep_small(ms, now_ns);
+	return machine_of(ms, pid, now_ns, ret_machine);
+}
+
+void machines_count_frame(struct machines *ms, bool is_named)
+{
+	ms->counts.frames += is_named;
+	ms->counts.unproven += !is_named;
 }
 
 /* Returns the machine that a record's process had, if it has an address in its memory for code;
@@ -629,6 +666,8 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 	if (!stack_of(record, &stack))
 		return MACHINES_WALK_SAME;
 	note_late(ms, record, &stack);
+	if (machines_walked_at(ms, (pid_t)record->pid, record->header.time_ns))
+		return MACHINES_WALK_SAME;
 	c.count = prove_framed(ms, record, &stack, frames, *count);
 	if (c.count < *count) {
 		ms->counts.corrected++;

@@ -17,6 +17,7 @@
 #include "stackd_abi.h"
 #include "unwind/dwarf_walk.h"
 
+struct machine;
 struct machines;
 
 struct mount_lists;
@@ -76,6 +77,16 @@ enum machines_walk machines_correct(struct machines *machines,
  * -ENOMEM. */
 int machines_name(struct machines *machines, const struct stackd_stack_record *record,
 		  const struct walk_frame *frames, struct path *path, bool *ret_has_moved);
+
+/* The machine of a process whose code the kernel half walks (runtime_machine.is_walked): at
+ * present, which is opened if it was not; and at a time. NULL: it has none. machines_of_walked()
+ * returns 0 or -ENOMEM. */
+int machines_of_walked(struct machines *machines, pid_t pid, uint64_t now_ns,
+		       struct machine **ret_machine);
+struct machine *machines_walked_at(const struct machines *machines, pid_t pid, uint64_t time_ns);
+
+/* Counts a frame of such a walk in code that was made. */
+void machines_count_frame(struct machines *machines, bool is_named);
 
 struct machines_counts {
 	uint64_t found;	    /* processes with a machine that is read */

@@ -10,6 +10,7 @@
 #include "daemon/recorder/copied_text.h"
 #include "daemon/recorder/data_code.h"
 #include "daemon/recorder/jit_tracker.h"
+#include "daemon/recorder/machines_walked.h"
 #include "daemon/recorder/backoff.h"
 #include "daemon/recorder/planted_returns.h"
 #include "daemon/recorder/root_check.h"
@@ -859,6 +860,9 @@ static int add_branches(struct path_builder *b, const struct stackd_header *head
 static int take_walked(struct path_builder *b, const struct stackd_header *header,
 		       struct path *path, struct path_builder_end *end)
 {
+	const struct machines_walked_names names = {.managed = b->with.managed,
+						    .locations = b->with.locations,
+						    .objects = b->with.objects};
 	int err = thread_paths_recall(b->with.paths, header, path);
 
 	end->reason = header->end_reason;
@@ -874,6 +878,8 @@ static int take_walked(struct path_builder *b, const struct stackd_header *heade
 		return err;
 	judge_expect(b->with.judge, header, path, end->reason);
 	err = learn_tag(b, header, path, end->reason);
+	if (!err && b->with.machines)
+		err = machines_walked_name(b->with.machines, &names, header, path);
 	if (!err && !path->cut)
 		err = add_branches(b, header, path, end);
 	if (!err)

@@ -14,6 +14,7 @@
 #include "daemon/capture/call_tables.h"
 #include "daemon/capture/event.h"
 #include "daemon/capture/record.h"
+#include "daemon/recorder/machines_walked.h"
 #include "daemon/recorder/recorder_internal.h"
 #include "stack/end_reason.h"
 
@@ -147,6 +148,8 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 		err = handler->prefetch(r, &event);
 	if (!err && record->kind == STACKD_RECORD_STACK)
 		err = prefetch_stack(r, (const struct stackd_stack_record *)record);
+	else if (!err && r->paths.machines && machines_walked_has(record))
+		err = machines_walked_note(r->paths.machines, record, r->with.has_heights);
 	return err ? err : recorder_request_table(r, record, true);
 }
 

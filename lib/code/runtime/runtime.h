@@ -302,6 +302,15 @@ struct runtime_machine {
 	 * mapped several times. */
 	bool is_anywhere;
 
+	/* The kernel half walks its code. So addresses of such walks are looked up, and the daemon
+	 * walks no frames of it. The line of a frame is known if that has called a managed function
+	 * (calls_function()), and else not. */
+	bool is_walked;
+
+	/* Code stays as it is until something is unloaded. So as long as unloads() has the same
+	 * number, what is at an address now was there whenever the address was executed. */
+	bool stays;
+
 	/* Returns whether a vaddr of the file is in code that has no frame of its own, and runs in
 	 * one of the interpreter. Then the words of that frame do not say which instruction it is
 	 * of. NULL: there is no such code. */
@@ -328,6 +337,11 @@ struct runtime_machine {
 	size_t (*frames)(void *machine, const struct runtime_code_piece *piece, uint64_t address,
 			 bool is_return, struct runtime_managed_frame *ret_frames, size_t max);
 
+	/* Returns whether the call in a COMPILED piece that returns to an address is one of a
+	 * managed function, and not of a STUB or of native code. NULL: that is not asked. */
+	bool (*calls_function)(void *machine, const struct runtime_code_piece *piece,
+			       uint64_t address);
+
 	/* Finds the depth at an instruction of a COMPILED piece or of a STUB, by all of the piece's
 	 * code; .bytes is 0 if it is not known. NULL: the runtime's code has no such depths. */
 	struct runtime_depth (*depth)(void *machine, const struct runtime_code_piece *piece,
@@ -338,7 +352,7 @@ struct runtime_machine {
 	void (*learn)(void *machine, const struct walk_memory *memory, uint64_t fp);
 
 	/* Reads the words of an interpreter's frame. Returns false if they are not those of a
-	 * frame. */
+	 * frame. NULL: there are no such frames. */
 	bool (*interpreted)(const struct walk_memory *memory, uint64_t fp,
 			    struct runtime_activation *ret_activation);
 

@@ -3,10 +3,12 @@
  * Erlang's virtual machine, the BEAM. Its JIT compiler makes the code of all modules, and of its
  * scheduler's loop, process_main; facts that differ between versions are read from the latter
  * (arch/beam_code.h). Only the kernel half finds the callers of this code, since an Erlang
- * process's stack is in its heap, of which a sample has no copy (bpf/runtime_beam.bpf.h). Names
- * come from the map of JIT code that the machine writes (+JPperf true), as for other compilers.
+ * process's stack is in its heap, of which a sample has no copy (bpf/runtime_beam.bpf.h). Names and
+ * lines of functions are read from the memory of the running machine (beam_vm.h); where that cannot
+ * be read, from the map of JIT code that it writes (+JPperf true), as for other compilers.
  */
 #include "arch/beam_code.h"
+#include "runtime/beam/beam_vm.h"
 #include "runtime/runtime.h"
 
 /* bytes from process_main on that count as shared code, which has less */
@@ -37,9 +39,27 @@ static bool is_shared(const union stackd_runtime_facts *facts, uint64_t address)
 
 static const struct runtime_processes processes = {.find = find, .is_shared = is_shared};
 
+static const struct runtime_machine machine = {
+	.is_file = beam_is_file,
+	.open = beam_open,
+	.close = beam_close,
+	.range = beam_range,
+	.is_anywhere = true,
+	.is_walked = true,
+	.stays = true,
+	.piece = beam_piece,
+	.is_still = beam_is_still,
+	.frames = beam_frames,
+	.calls_function = beam_calls_function,
+	.unloads = beam_unloads,
+	.function = beam_function,
+	.identity = beam_identity,
+};
+
 extern const struct runtime runtime_beam;
 const struct runtime runtime_beam = {
 	.number = STACKD_RUNTIME_BEAM,
 	.name = "Erlang",
 	.processes = &processes,
+	.machine = &machine,
 };
