@@ -20,7 +20,7 @@ const CLONE = / \[clone \.(?:isra|constprop|part|lto_priv)\.\d+\]|\.(?:isra|cons
 const LONGEST = 4096;
 
 /* Kinds of functions whose names come from no demangler: what is in brackets is a part of the name. */
-const MANAGED = ["python", "ruby", "php", "perl", "java", "javascript", "managed"];
+const MANAGED = ["python", "ruby", "php", "perl", "erlang", "java", "javascript", "managed"];
 
 /**
  * Returns the index of the next bracket from `at` on that is no part of an operator's name, or -1.

@@ -202,8 +202,8 @@ static const struct argp_option argp_options[] = {
 	 GROUP_HOW},
 	{"no-managed", OPTION_NO_MANAGED, NULL, ARGP_HELP_RARE,
 	 "record native functions alone: no functions of Python, Ruby, PHP and Perl, and no names "
-	 "of code of Java and JavaScript (docs/PYTHON.md, RUBY.md, PHP.md, PERL.md, JAVA.md, "
-	 "JAVASCRIPT.md)",
+	 "of code of Java, Erlang and JavaScript (docs/PYTHON.md, RUBY.md, PHP.md, PERL.md, "
+	 "JAVA.md, ERLANG.md, JAVASCRIPT.md)",
 	 GROUP_HOW},
 	{"managed", OPTION_MANAGED, NULL, OPTION_HIDDEN, "The default", GROUP_HOW},
 	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,

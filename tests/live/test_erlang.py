@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Erlang: code that its virtual machine has made, each process with a stack of its own, and C on the
-thread's. With frame pointers, and names, and without."""
+thread's, with frame pointers and without; and functions, by programs that know their own paths."""
 
 import collections
 import os
 import re
 import shutil
+import tempfile
 
-from harness import (ROOT, PATIENCE, Skip, check, is_cut, is_incomplete, is_moment, live, record, run, scratch,
+import erlang_tree
+import pprof
+from harness import (MANAGED, PATIENCE, ROOT, Skip, check, is_cut, is_incomplete, is_moment, live, record, run, scratch,
                      until_enough)
 
-SOURCE = os.path.join(ROOT, "tests", "workloads", "erlang_frames.erl")
-# Not what a module's functions share, before the first of them: "$erlang_frames::codeHeader".
-OURS = re.compile(r"^\$erlang_frames:(?!:)(.*?)(-CodeInfoPrologue)?$")
+WORKLOADS = os.path.join(ROOT, "tests", "workloads")
+SOURCE = os.path.join(WORKLOADS, "erlang_frames.erl")
+OURS = re.compile(r"^erlang_frames:(.*)$")
+TURNS = 100000  # of a leaf's loop
 DEEP = 101  # frames of deep/1 when it calls C
 
 
@@ -37,6 +41,8 @@ def functions_of(sample):
 def check_names(samples):
     calls, pairs, deep = allowed(), 0, 0
     for sample in samples:
+        if any(frame.object.startswith("[jit]") for frame in sample.frames):
+            continue  # one between two others may not be proven
         functions, below = functions_of(sample)
         for caller, callee in zip(functions, functions[1:]):
             check(callee in calls.get(caller, ()) or
@@ -70,11 +76,11 @@ def odd_once_known(made):
     return odd, is_known
 
 
-def check_recording(recording, has_names):
+def check_recording(recording):
     """What there was to judge in it, in numbers: whole samples, proven steps, recordings in which the code was known to the
     kernel half, and what check_names() has judged."""
     stats, samples = recording.stats(), recording.samples()
-    made = [s for s in samples if any(f.object.startswith("[jit]") for f in s.frames)]
+    made = [s for s in samples if any(f.object.startswith("[jit]") or f.object == "[stubs]" or f.object.endswith(".erl") for f in s.frames)]
     early = [s for s in made if is_incomplete(s)]
     odd, is_known = odd_once_known(made)
     print({"samples": len(samples), "of code that was made": len(made), "incomplete": len(early), "odd": len(odd)},
@@ -88,24 +94,120 @@ def check_recording(recording, has_names):
           *[";".join(str(f.symbol) for f in s.frames[:4]) for s in odd[:10]])
     check(stats["steps"]["wrong"] == 0, "steps", stats["steps"])
     found = collections.Counter(whole=len(made) - len(early), confirmed=stats["steps"]["confirmed"], known=int(is_known))
-    found.update(check_names([s for s in made if not is_incomplete(s)]) if has_names else {})
+    found.update(check_names([s for s in made if not is_incomplete(s)]))
     return found
+
+
+def compile_in(root, folder, *sources):
+    """Compiles modules in a folder, by the compiler of a root, which is another release of Debian, if one is given; and the
+    leaves."""
+    inside = folder[len(root):]
+    command = ["chroot", root, "sh", "-c"] if root else ["sh", "-c"]
+    for source in sources:
+        if os.path.dirname(source) != folder:
+            shutil.copy(source, folder)
+    names = " ".join(os.path.basename(source) for source in sources)
+    result = run(*command, "cd %s && erlc %s" % (inside, names), timeout=PATIENCE)
+    check(result.status == 0, "erlc", result.out, result.err)
+    run("gcc", "-w", "-O2", "-shared", "-fPIC", "-o", folder + "/erlang_leaves.so", os.path.join(WORKLOADS, "erlang_leaves.c"))
+    return inside
+
+
+def erlang(root=""):
+    """How Erlang is called, if its functions are read."""
+    command = ["chroot", root, "/usr/bin/env", "HOME=/root", "/usr/bin/erl"] if root else ["erl"]
+    if not root and not (shutil.which("erlc") and shutil.which("erl")):
+        raise Skip("there is no Erlang")
+    return [*command, "-noshell", "+S", "1"]
+
+
+def is_ours(frame):
+    """Whether a frame is of Erlang: these have an arity."""
+    return re.search(r"/\d+$", frame[0])
+
+
+def judge_tree(recording, store, tree):
+    """Compares each sample that has hit a leaf with its only path. Counts of samples: right; of paths that are marked as not
+    complete; with a frame that has no name; that have not hit a leaf."""
+    counts = dict.fromkeys(("samples", "right", "incomplete", "unproven", "elsewhere"), 0)
+    recording.text("export", "--pprof", "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        names, leaf = [frame[0] for frame in frames], frames[0][0]
+        if not re.match(r"leaf_\d\d$", leaf):
+            kind = "elsewhere"
+        elif any(name.startswith("[incomplete") for name in names):
+            kind = "incomplete"
+        elif any(name.startswith("[jit]") for name in names):
+            kind = "unproven"
+        else:
+            kind = "right"
+            said = [frame for frame in frames[::-1] if is_ours(frame)]
+            check(erlang_tree.judge_leaf(tree, leaf, said), "another path", leaf, said, erlang_tree.on_stack(tree, leaf)[0])
+        counts["samples"] += count
+        counts[kind] += count
+    print(counts)
+    return counts
+
+
+def check_tree(seed, cpu_ms, root=""):
+    """Random call trees."""
+    command = erlang(root)
+    with scratch() as folder, tempfile.TemporaryDirectory(dir=root + "/tmp") as shared:
+        module = "tree_%d" % seed
+        tree = erlang_tree.write(folder, module, seed)
+        inside = compile_in(root, shared, os.path.join(folder, module + ".erl"), os.path.join(WORKLOADS, "erlang_leaves.erl"))
+        recording, _ = record(folder + "/tree.db", *MANAGED, "-F", 4999, "--ring-bytes", "64M", "--", *command, "-pa", inside, "-s", module,
+                              "main", inside + "/erlang_leaves", cpu_ms, TURNS, "-s", "erlang", "halt")
+        return judge_tree(recording, folder + "/tree.db", tree)
 
 
 @live
 def test_erlang():
-    if not shutil.which("erlc") or not shutil.which("erl"):
-        raise Skip("there is no Erlang")
+    command = erlang()
     with scratch() as folder:
-        result = run("erlc", "-o", folder, SOURCE, timeout=PATIENCE)
-        check(result.status == 0, "erlc", result.out, result.err)
-        for way in ("false", "true"):
-            def judge(way=way):
+        tree = erlang_tree.write(folder, "tree_1", 1)
+        compile_in("", folder, SOURCE, os.path.join(WORKLOADS, "erlang_leaves.erl"), folder + "/tree_1.erl")
+        for way, ms in (("false", 800), ("true", 1)):
+            def judge(way=way, ms=ms):
                 with scratch() as store:
-                    recording, _ = record(store + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--",
-                                          "erl", "-noshell", "-pa", folder, "+S", "1", "+JPperf", way,
-                                          "-s", "erlang_frames", "main", "1", "-s", "erlang", "halt")
-                    return check_recording(recording, has_names=way == "true")
+                    recording, _ = record(store + "/s.db", *MANAGED, "-F", 1997, "--ring-bytes", "64M", "--", *command, "-pa", folder,
+                                          "+JPperf", way, "-s", "erlang_frames", "main", "1", "-s", "tree_1", "main",
+                                          folder + "/erlang_leaves", ms, TURNS, "-s", "erlang", "halt")
+                    found = check_recording(recording)
+                    found["right"] = judge_tree(recording, store + "/tree", tree)["right"] if way == "false" else 0
+                    return found
 
             until_enough(judge, lambda found, way=way: found["known"] and found["whole"] > 500 and found["confirmed"] > 50 and
-                         (way == "false" or found["pairs"] > 1000 and found["deep"] > 20))
+                         found["pairs"] > 1000 and found["deep"] > 20 and (way == "true" or found["right"] > 300))
+
+
+@live(long=True)
+def erlang_trees():
+    """As test_erlang, more random call trees, and longer."""
+    for seed in range(40, 44):
+        counts = check_tree(seed, 3000)
+        check(counts["right"] > 1000, "few samples hit a leaf", counts)
+
+
+@live(long=True)
+def erlang_reload():
+    """Modules whose code is replaced and purged, and others loaded where they were: each leaf is called by functions whose names have
+    its number, from lines that tell it."""
+    command, found = erlang(), collections.Counter()
+    with scratch() as folder:
+        compile_in("", folder, *[os.path.join(WORKLOADS, "erlang_%s.erl" % name) for name in ("reload", "leaves")])
+        recording, _ = record(folder + "/reload.db", *MANAGED, "-F", 4999, "--ring-bytes", "64M", "--", *command, "-pa", folder, "-s",
+                              "erlang_reload", "main", folder + "/erlang_leaves", "6000", "-s", "erlang", "halt")
+        recording.text("export", "--pprof", "-o", folder + "/reload.pb")
+        for frames, count in pprof.read(folder + "/reload.pb"):
+            leaf = re.match(r"leaf_(\d\d)$", frames[0][0])
+            said = [(re.sub(r" \(.*", "", name), line) for name, _, line in frames if name.startswith("reloaded")]
+            if not leaf:
+                continue
+            number = int(leaf.group(1), 8)
+            module = "reloaded_%d" % number if number % 2 else "reloaded"
+            can_be = [("%s:called_%d/0" % (module, number), 100 * number + 3), ("%s:run/0" % module, 100 * number + 2)]
+            check(set(said) <= set(can_be), "another module", leaf.group(0), said)
+            found[len(said)] += count
+    print(found)
+    check(found[2] > 1000, "little was proven", found)

@@ -47,6 +47,8 @@ static void test_languages(void **state)
 		assert_int_equal(kind_of(OBJECT_MANAGED, paths[i], id), FRAME_PHP);
 		id = object_managed_id(STACKD_RUNTIME_PERL, paths[i]);
 		assert_int_equal(kind_of(OBJECT_MANAGED, paths[i], id), FRAME_PERL);
+		id = object_managed_id(STACKD_RUNTIME_BEAM, paths[i]);
+		assert_int_equal(kind_of(OBJECT_MANAGED, paths[i], id), FRAME_ERLANG);
 		id = object_managed_id(STACKD_RUNTIME_COUNT, paths[i]);
 		assert_int_equal(kind_of(OBJECT_MANAGED, paths[i], id), FRAME_MANAGED);
 	}
@@ -63,6 +65,7 @@ static void test_names(void **state)
 	assert_string_equal(frame_kind_name(FRAME_PHP), "php");
 	assert_string_equal(frame_kind_name(FRAME_PERL), "perl");
 	assert_string_equal(frame_kind_name(FRAME_JAVA), "java");
+	assert_string_equal(frame_kind_name(FRAME_ERLANG), "erlang");
 	assert_string_equal(frame_kind_name(FRAME_JAVASCRIPT), "javascript");
 	assert_string_equal(frame_kind_name(FRAME_KINDS), "native");
 	assert_true(frame_kind_is_managed(FRAME_MANAGED));

@@ -64,6 +64,7 @@ static uint32_t kind_number(const char *name)
 			       strcmp(name, frame_kind_name(FRAME_RUBY)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_PHP)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_PERL)) == 0 ||
+			       strcmp(name, frame_kind_name(FRAME_ERLANG)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVA)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVASCRIPT)) == 0
 		       ? OBJECT_MANAGED

@@ -38,7 +38,7 @@ static const struct {
 	[FRAME_JIT] = {"", "_[j]", false},	  [FRAME_PYTHON] = {"py::", "", true},
 	[FRAME_RUBY] = {"rb::", "", true},	  [FRAME_PHP] = {"php::", "", true},
 	[FRAME_PERL] = {"pl::", "", true},	  [FRAME_JAVA] = {"", "_[j]", false},
-	[FRAME_JAVASCRIPT] = {"", "_[j]", false},
+	[FRAME_JAVASCRIPT] = {"", "_[j]", false}, [FRAME_ERLANG] = {"", "_[j]", false},
 };
 
 struct folded {

@@ -282,7 +282,7 @@ static void name_type(struct otlp_tables *p, const struct store_object *object, 
 	static const char *const types[FRAME_KINDS] = {
 		[FRAME_NATIVE] = "native", [FRAME_KERNEL] = "kernel",	[FRAME_PYTHON] = "cpython",
 		[FRAME_RUBY] = "ruby",	   [FRAME_PHP] = "php",		[FRAME_PERL] = "perl",
-		[FRAME_JAVA] = "jvm",	   [FRAME_JAVASCRIPT] = "v8js",
+		[FRAME_JAVA] = "jvm",	   [FRAME_JAVASCRIPT] = "v8js", [FRAME_ERLANG] = "beam",
 	};
 	const char *type = types[frame_kind_of_object(object)];
 

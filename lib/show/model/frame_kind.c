@@ -22,6 +22,8 @@ static enum frame_kind of_source(const struct store_object *object)
 		return FRAME_PHP;
 	if (object_is_managed_id(object->file_id, STACKD_RUNTIME_PERL, object->path))
 		return FRAME_PERL;
+	if (object_is_managed_id(object->file_id, STACKD_RUNTIME_BEAM, object->path))
+		return FRAME_ERLANG;
 	if (object_is_managed_id(object->file_id, STACKD_RUNTIME_HOTSPOT, object->path))
 		return FRAME_JAVA;
 	return object_is_managed_id(object->file_id, STACKD_RUNTIME_V8, object->path)
@@ -57,18 +59,19 @@ bool frame_kind_is_managed(enum frame_kind kind)
 {
 	return kind == FRAME_PYTHON || kind == FRAME_RUBY || kind == FRAME_PHP ||
 	       kind == FRAME_PERL || kind == FRAME_JAVA || kind == FRAME_JAVASCRIPT ||
-	       kind == FRAME_MANAGED;
+	       kind == FRAME_ERLANG || kind == FRAME_MANAGED;
 }
 
 const char *frame_kind_name(enum frame_kind kind)
 {
 	static const char *const names[FRAME_KINDS] = {
-		[FRAME_NATIVE] = "native",   [FRAME_INLINED] = "inlined",
-		[FRAME_KERNEL] = "kernel",   [FRAME_JIT] = "jit",
-		[FRAME_PYTHON] = "python",   [FRAME_RUBY] = "ruby",
-		[FRAME_PHP] = "php",	     [FRAME_PERL] = "perl",
-		[FRAME_JAVA] = "java",	     [FRAME_JAVASCRIPT] = "javascript",
-		[FRAME_MANAGED] = "managed", [FRAME_NOTE] = "note",
+		[FRAME_NATIVE] = "native", [FRAME_INLINED] = "inlined",
+		[FRAME_KERNEL] = "kernel", [FRAME_JIT] = "jit",
+		[FRAME_PYTHON] = "python", [FRAME_RUBY] = "ruby",
+		[FRAME_PHP] = "php",	   [FRAME_PERL] = "perl",
+		[FRAME_JAVA] = "java",	   [FRAME_JAVASCRIPT] = "javascript",
+		[FRAME_ERLANG] = "erlang", [FRAME_MANAGED] = "managed",
+		[FRAME_NOTE] = "note",
 	};
 
 	return names[kind < FRAME_KINDS ? kind : FRAME_NATIVE];

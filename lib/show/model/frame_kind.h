@@ -21,6 +21,7 @@ enum frame_kind {
 	FRAME_RUBY,	  /* a method or block of Ruby, likewise */
 	FRAME_JAVA,	  /* a method of Java, compiled or not; or a stub of its machine */
 	FRAME_JAVASCRIPT, /* likewise, a function of JavaScript */
+	FRAME_ERLANG,	  /* likewise, a function of Erlang or Elixir */
 	FRAME_MANAGED,	  /* a function of a runtime, of a language not known here */
 	FRAME_NOTE,	  /* no code: a mark, what a thread waited for, frames that are missing */
 	FRAME_KINDS

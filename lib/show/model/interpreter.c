@@ -20,7 +20,8 @@ static bool is_carried(const struct store_tables *t, uint32_t node)
 {
 	enum frame_kind kind = frame_kind_of_object(object_of(t, node));
 
-	return frame_kind_is_managed(kind) && kind != FRAME_JAVA && kind != FRAME_JAVASCRIPT;
+	return frame_kind_is_managed(kind) && kind != FRAME_JAVA && kind != FRAME_JAVASCRIPT &&
+	       kind != FRAME_ERLANG;
 }
 
 /* Returns whether a node carries the managed frame that is its parent. */

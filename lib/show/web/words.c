@@ -124,6 +124,8 @@ enum words_kind words_kind(const struct profile_symbol *symbol, bool is_inlined)
 		return WORDS_PHP;
 	case FRAME_PERL:
 		return WORDS_PERL;
+	case FRAME_ERLANG:
+		return WORDS_ERLANG;
 	case FRAME_JAVA:
 		return WORDS_JAVA;
 	case FRAME_JAVASCRIPT:

@@ -29,6 +29,7 @@
 	X(PHP, "php")                                                                              \
 	X(PERL, "perl")                                                                            \
 	X(JAVA, "java")                                                                            \
+	X(ERLANG, "erlang")                                                                        \
 	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \
 	X(JIT, "jit")                                                                              \
