@@ -21,14 +21,24 @@ import harness  # noqa: E402
 import js_judge  # noqa: E402
 import js_source  # noqa: E402
 
-WAYS = ("", "--no-opt --no-sparkplug", "--no-opt --always-sparkplug", "--maglev", "--always-turbofan", "--gc-interval=2000",
-        "--stress-compaction", "--interpreted-frames-native-stack", "--worker", "--module")
+WAYS = ("", "--no-opt --no-sparkplug --no-maglev", "--no-opt --always-sparkplug --no-maglev", "--no-opt --maglev", "--no-maglev",
+        "--always-turbofan", "--stress-inline", "--gc-interval=2000", "--stress-compaction", "--deopt-every-n-times=1000",
+        "--stress-flush-code --bytecode-old-age=1 --gc-interval=5000", "--interpreted-frames-native-stack", "--worker", "--module")
 ALWAYS = {10: "--always-opt"}  # what --always-turbofan was called
 THREAD = "const w = require('worker_threads'); new w.Worker(%r, { argv: process.argv.slice(2) });\n"
 
 
 def version_of(node):
     return harness.run(node, "-p", "process.versions.v8").out.strip()
+
+
+def options_of(way):
+    return [] if way in ("--worker", "--module") else shlex.split(way)
+
+
+def has_options(node, way):
+    """Whether this node knows the options of a way."""
+    return harness.run(node, *options_of(way), "-e", "0").status == 0
 
 
 def record(node, way, seed, seconds, folder):
@@ -42,11 +52,10 @@ def record(node, way, seed, seconds, folder):
         with open(thread, "w", encoding="utf-8") as file:
             file.write(THREAD % source)
         source = thread
-    options = [] if way in ("--worker", "--module") else shlex.split(way)
     store = os.path.join(folder, "store.db")
     if os.path.exists(store):
         os.remove(store)
-    recording, _ = harness.record(store, "-F", 1997, *harness.MANAGED, "--ring-bytes", "64M", "--", node, *options, source, seconds)
+    recording, _ = harness.record(store, "-F", 1997, *harness.MANAGED, "--ring-bytes", "64M", "--", node, *options_of(way), source, seconds)
     return recording, store, expected, last
 
 
@@ -64,6 +73,9 @@ def main():
         version = version_of(node)
         for way in options.way or WAYS:
             text = ALWAYS.get(int(version.split(".")[0]), way) if way == "--always-turbofan" else way
+            if not has_options(node, text):
+                print("%-22s %-34s this node has no such option" % (version, way))
+                continue
             total = {}
             for seed in range(first, last_seed + 1):
                 with harness.scratch() as folder:

@@ -175,7 +175,7 @@ static void make_function(void)
 
 static void make_code(void)
 {
-	static const uint8_t translations[] = {0x02, 0x00, 0x02, 0x00, 0x17,
+	static const uint8_t translations[] = {0x02, 0x00, 0x02, 0x02, 0x17,
 					       0x12, 0x00, 0x00, 0x00, 0x00};
 	const uint32_t flags = 13, size = SIZE; /* of the best compiler */
 
@@ -260,6 +260,62 @@ static void test_right(void **state)
 	assert_int_equal(v8_frames(v8, &piece, BASE + 2048 + RETURNS + 4, true, frames, 4), 1);
 	assert_int_equal(frames[0].instruction, RUNTIME_NO_INSTRUCTION);
 	v8_close(v8);
+}
+
+/* Makes the code one of V8 13.6's middle compiler. Its point has the address of the code for
+ * falling back, 180; a table behind the instructions has that of the return address. `registers`
+ * are the bytes of each entry's last number. */
+static void make_middle_code(unsigned registers)
+{
+	static const uint8_t translations[] = {0x0e, 0x00, 0x02, 0x02, 0x00, 0x12,
+					       0x00, 0x00, 0x00, 0x00, 0x00};
+	const uint32_t flags = 12, size = SIZE;
+	/* slots, entries, sizes of their numbers, slots with objects */
+	const uint32_t head[] = {9, 2, 1 | registers << 1 | 2 << 4 | 1 << 7, 6};
+	const uint8_t entries[2][5] = {{0x20, 0, 0, 0, 0}, {RETURNS, 0, 1, 181, 0}};
+
+	memset(arena + STREAM - 16, 0, CODE - STREAM + 96);
+	begin(STREAM - 16, 15);
+	put(STREAM - 8, TAG(CODE));
+	begin(CODE, 14);
+	put(CODE + 8, TAG(POINTS));
+	put(CODE + 40, BASE + STREAM + 16);
+	memcpy(arena + CODE + 52, &flags, sizeof(flags));
+	memcpy(arena + CODE + 56, &size, sizeof(size));
+	put(POINTS + 16 + 8 * 13, SMI(180));
+	put_bytes(TRANSLATIONS, 2, translations, sizeof(translations));
+	memcpy(arena + 2048 + SIZE, head, sizeof(head));
+	for (size_t i = 0; i < 2; i++)
+		memcpy(arena + 2048 + SIZE + sizeof(head) + i * (6 + registers), entries[i],
+		       sizeof(entries[i]));
+}
+
+/* A return address in code of the middle compiler, whose entries have numbers of each size. */
+static void test_middle(void **state)
+{
+	struct v8_layout layout = make_layout();
+	struct runtime_managed_frame frames[4];
+	struct runtime_code_piece piece;
+	struct runtime_layout bytes;
+	struct runtime_memory memory = {.read = read_arena, .has = has_arena, .layout = &bytes};
+	void *v8;
+
+	(void)state;
+	layout.number = 13006;
+	v8_layout_put(&layout, &bytes);
+	for (unsigned registers = 0; registers < 3; registers++) {
+		make_heap();
+		make_middle_code(registers);
+		assert_int_equal(v8_open(NULL, 0, &memory, &v8), 0);
+		assert_true(v8_piece(v8, BASE + 2048 + RETURNS, &piece));
+		assert_int_equal(v8_frames(v8, &piece, BASE + 2048 + RETURNS, true, frames, 4), 1);
+		assert_int_equal(frames[0].function, BASE + SFI);
+		assert_int_equal(frames[0].instruction, 9);
+		/* the address of the code for falling back is none to which a call returns */
+		assert_int_equal(v8_frames(v8, &piece, BASE + 2048 + 180, true, frames, 4), 1);
+		assert_int_equal(frames[0].instruction, RUNTIME_NO_INSTRUCTION);
+		v8_close(v8);
+	}
 }
 
 /* Makes the script's source a text outside of the heap. */
@@ -426,9 +482,9 @@ static void test_layouts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),	     cmocka_unit_test(test_no_code),
-		cmocka_unit_test(test_long_scripts), cmocka_unit_test(test_misled),
-		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_right),	cmocka_unit_test(test_middle),
+		cmocka_unit_test(test_no_code), cmocka_unit_test(test_long_scripts),
+		cmocka_unit_test(test_misled),	cmocka_unit_test(test_layouts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

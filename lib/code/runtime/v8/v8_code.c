@@ -339,19 +339,19 @@ static bool find_point(const struct points *p, uint64_t at, uint32_t *ret_transl
  * return address. A table behind the instructions has both. Its head of four words has the number
  * of entries, and the sizes of an entry's numbers:
  *
- *   return address, number of the point plus 1, address of its code plus 1, others
+ *   return address, number of the point plus 1, address of its code plus 1, a byte, registers
  *
  * It is believed only if all entries with a point have the address that the point has.
  */
 
-/* Words of 4 bytes in the head: a size, the number of entries, sizes, bytes of slots. */
+/* Words of 4 bytes in the head: a size, the number of entries, sizes, number of slots. */
 #define SAFEPOINT_HEAD	4
 #define HAS_POINTS	1u /* a bit of the third word; the others are sizes */
-#define ADDRESS_BYTES	4  /* where the sizes begin */
+#define REGISTER_BYTES	1  /* where the sizes begin */
+#define ADDRESS_BYTES	4
 #define POINT_BYTES	7
 #define SIZE_MASK	7
 #define MOST_SAFEPOINTS 4096
-#define MOST_ENTRY	32 /* bytes */
 
 struct safepoints {
 	const uint8_t *bytes;
@@ -405,9 +405,10 @@ static bool read_sizes(const uint32_t head[SAFEPOINT_HEAD], struct safepoints *s
 	s->count = head[1];
 	s->at_bytes = head[2] >> ADDRESS_BYTES & SIZE_MASK;
 	s->point_bytes = head[2] >> POINT_BYTES & SIZE_MASK;
-	s->entry_bytes = 2 * s->at_bytes + s->point_bytes + head[3];
+	s->entry_bytes =
+		2 * s->at_bytes + s->point_bytes + 1 + (head[2] >> REGISTER_BYTES & SIZE_MASK);
 	return head[2] & HAS_POINTS && s->count && s->count <= MOST_SAFEPOINTS && s->at_bytes &&
-	       s->point_bytes && head[3] < MOST_ENTRY && s->entry_bytes <= MOST_ENTRY;
+	       s->point_bytes;
 }
 
 /* Copies the table's entries. Returns NULL if they cannot be read. The caller frees them. */

@@ -63,7 +63,6 @@ static const struct v8_version versions[] = {
 	 .stream_code = 8,
 	 .translations = 3,
 	 .module_scope = 5,
-	 .has_lost_frames = true,
 	 .has_safepoints = true},
 	{.first = 14001,
 	 .last = 14999,
@@ -77,7 +76,6 @@ static const struct v8_version versions[] = {
 	 .stream_code = 8,
 	 .translations = 3,
 	 .module_scope = 5,
-	 .has_lost_frames = true,
 	 .has_safepoints = true,
 	 .has_flagged_offsets = true},
 };
@@ -282,8 +280,7 @@ static void note_symbol(struct search *s, const Elf64_Sym *symbol)
 static const struct v8_version *find_version(uint32_t number)
 {
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
-		if (number >= versions[i].first && number <= versions[i].last &&
-		    !versions[i].has_lost_frames)
+		if (number >= versions[i].first && number <= versions[i].last)
 			return &versions[i];
 	}
 	return NULL;

@@ -80,7 +80,6 @@ struct v8_version {
 	uint16_t translations;	  /* a translation's form (v8_translation.h) */
 	bool has_late_position;	  /* ScopeInfo: the position comes behind the variables */
 	uint8_t module_scope;	  /* the scope type of modules */
-	bool has_lost_frames;	  /* walks through optimised code miss some, so nothing is read */
 	bool has_safepoints;	  /* the middle compiler's code has the table of v8_code.c */
 	bool has_flagged_offsets; /* tables of source positions: two flags below each offset */
 };

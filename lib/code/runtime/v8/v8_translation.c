@@ -11,6 +11,7 @@ enum kind {
 	VALUE,	  /* none of those below */
 	BEGIN,	  /* begins a translation */
 	BYTECODE, /* a frame of bytecode: offset, function, ... */
+	JS,	  /* a frame of a builtin that goes on in JavaScript's name */
 	FRAME,	  /* any other frame */
 	SAME	  /* as many operations as its operand says are those of the earlier translation */
 };
@@ -32,6 +33,10 @@ struct operation {
 	{                                                                                          \
 		(n), BYTECODE                                                                      \
 	}
+#define K(n)                                                                                       \
+	{                                                                                          \
+		(n), JS                                                                            \
+	}
 #define F(n)                                                                                       \
 	{                                                                                          \
 		(n), FRAME                                                                         \
@@ -43,23 +48,23 @@ struct operation {
 
 static const struct operation form_10[] = {
 	F(2), V(1), V(0), B(3), V(1), V(1), F(3), V(1), F(3), V(1), V(1), V(1), V(1), V(1),
-	V(1), V(1), V(1), V(1), J(5), F(3), F(3), F(4), V(1), V(1), V(1), V(1), V(1), V(2),
+	V(1), V(1), V(1), V(1), J(5), K(3), K(3), F(4), V(1), V(1), V(1), V(1), V(1), V(2),
 };
 
 static const struct operation form_11[] = {
 	V(1), V(0), B(3), B(3), V(1), V(1), F(3), V(1), F(3), V(1), V(1), V(1),
 	V(1), V(1), F(2), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), J(5),
-	J(3), F(3), F(3), F(4), V(0), V(1), V(1), V(1), V(1), V(1), V(2), S(1),
+	J(3), K(3), K(3), F(4), V(0), V(1), V(1), V(1), V(1), V(1), V(2), S(1),
 };
 
 static const struct operation form_12[] = {
-	J(5), J(3), F(3), F(3), F(2), F(1), F(3), F(4), F(3), F(2), V(1), V(0), B(3), B(3),
+	J(5), J(3), K(3), K(3), F(2), F(1), F(3), F(4), F(3), F(2), V(1), V(0), B(3), B(3),
 	V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1),
 	V(1), V(1), V(1), V(1), V(0), V(1), V(1), V(1), V(1), V(1), V(2), S(1),
 };
 
 static const struct operation form_13[] = {
-	J(6), J(4), F(3), F(3), F(2), F(1), F(3), F(4), F(3), F(3), F(2), V(1), V(0), V(0), B(3),
+	J(6), J(4), K(3), K(3), F(2), F(1), F(3), F(4), F(3), F(3), F(3), V(1), V(0), V(0), B(3),
 	B(3), V(1), V(1), V(1), V(0), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(1),
 	V(1), V(1), V(1), V(1), V(1), V(1), V(1), V(0), V(1), V(1), V(1), V(1), V(1), V(2), S(1),
 };
@@ -151,51 +156,51 @@ static const struct operation *next_operation(struct reader *r)
 	return r->same && r->earlier ? read_earlier(r) : NULL;
 }
 
-/* Begins a translation. Returns the number of its frames; 0: it is not right. */
-static uint64_t begin(struct reader *r)
+/* Begins a translation. Gives the number of its frames, and of those that are BYTECODE or JS.
+ * Returns false if it is not right. */
+static bool begin(struct reader *r, int64_t *ret_frames, int64_t *ret_js)
 {
 	size_t start = r->at;
 	const struct operation *operation = read_operation(r, &r->at);
+	const unsigned first = !r->form->is_first;
 	uint64_t before;
-	int64_t frames;
 
 	if (!operation || operation->kind != BEGIN)
-		return 0;
-	if (r->form->is_first) {
-		frames = v8_operand(r->operands[0]);
-		return frames > 0 ? (uint64_t)frames : 0;
-	}
-	before = r->operands[0];
-	frames = v8_operand(r->operands[1]);
+		return false;
+	*ret_frames = v8_operand(r->operands[first]);
+	*ret_js = v8_operand(r->operands[first + 1]);
+	before = first ? r->operands[0] : 0;
 	if (before > start)
-		return 0;
+		return false;
 	if (before) {
 		r->earlier = start - before;
 		operation = read_operation(r, &r->earlier);
 		if (!operation || operation->kind != BEGIN || r->operands[0])
-			return 0;
+			return false;
 	}
-	return frames > 0 ? (uint64_t)frames : 0;
+	return *ret_frames > 0 && *ret_js > 0;
 }
 
 size_t v8_translation_frames(unsigned form, const uint8_t *bytes, size_t len, size_t index,
 			     struct v8_translation_frame *ret_frames, size_t max)
 {
 	struct reader r = {.bytes = bytes, .len = len, .at = index};
-	uint64_t frames;
+	int64_t frames, js;
 	size_t n = 0;
 
 	if (form >= V8_TRANSLATION_FORMS)
 		return 0;
 	r.form = &forms[form];
-	frames = begin(&r);
+	if (!begin(&r, &frames, &js))
+		return 0;
 	for (unsigned i = 0; i < MOST_OPERATIONS && frames; i++) {
 		const struct operation *operation = next_operation(&r);
 		int64_t offset, literal;
 
 		if (!operation)
 			return 0;
-		frames -= operation->kind == BYTECODE || operation->kind == FRAME;
+		frames -= operation->kind >= BYTECODE && operation->kind <= FRAME;
+		js -= operation->kind == BYTECODE || operation->kind == JS;
 		if (operation->kind != BYTECODE)
 			continue;
 		offset = v8_operand(r.operands[0]);
@@ -205,5 +210,5 @@ size_t v8_translation_frames(unsigned form, const uint8_t *bytes, size_t len, si
 			return 0;
 		ret_frames[n++] = (struct v8_translation_frame){(int32_t)offset, (uint32_t)literal};
 	}
-	return frames ? 0 : n;
+	return frames || js ? 0 : n; /* else an operation was not read as it is */
 }

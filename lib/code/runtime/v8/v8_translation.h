@@ -4,8 +4,9 @@
  * They tell which functions were inlined at a call, each with the offset of its bytecode.
  *
  * A translation is a list of operations, each with a number of operands. The first one begins it,
- * and says how many frames there are, which come from the outermost one on; the values of their
- * variables follow each. Operations can be said to be the same as in an earlier translation.
+ * and says how many frames there are, and how many of JavaScript; they come from the outermost one
+ * on, and the values of their variables follow each. Operations can be said to be the same as in an
+ * earlier translation.
  */
 #ifndef V8_V8_TRANSLATION_H
 #define V8_V8_TRANSLATION_H
