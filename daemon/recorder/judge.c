@@ -130,7 +130,7 @@ static bool is_stray(enum stackd_end_reason reason)
 }
 
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
-		enum stackd_end_reason reason)
+		enum stackd_end_reason reason, bool is_beyond)
 {
 	const uint32_t *own;
 	bool is_end_of_own, has_own_end, is_whole;
@@ -151,7 +151,7 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 		judge->is_right = true;
 	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
 		   (has_own_end && reason != STACKD_END_ENTRY &&
-		    !(is_stray(reason) && is_whole && !judge->is_cut))) {
+		    !(is_stray(reason) && !is_beyond && is_whole && !judge->is_cut))) {
 		judge->counts.cut++;
 	} else if (is_end_of_own && !is_whole) {
 		judge->counts.less++;

@@ -6,6 +6,7 @@
 #ifndef RECORDER_JUDGE_H
 #define RECORDER_JUDGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/recorder/thread_paths.h"
@@ -29,13 +30,14 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
  * checked, too, and counts the result. The two paths must be equal, but:
  *   - If the daemon's walk could not finish (the copy is of one stack, and a signal handler runs on
  *     another), its frames must be the leaf end of the kernel half's. But if it met an address that
- *     is no caller where the kernel half's walk has reached the entry, the walk is wrong.
+ *     is no caller where the kernel half's walk has reached the entry, the walk is wrong; unless
+ *     `is_beyond` says that it had come to code whose callers the kernel half alone can find.
  *   - If the kernel half's walk ended at unreadable memory, or its path was cut before a wrong
  *     step, its frames must be the leaf end of the daemon's.
  *   - If it did not finish for another reason, with which the recording marks the path, the same
  *     holds, and such paths are counted apart. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
-		enum stackd_end_reason reason);
+		enum stackd_end_reason reason, bool is_beyond);
 
 /* To be called after judge_hold(), with the managed frames added to the path (managed_chain.h).
  * Compares them with those of the kernel half's walk, which remembers frames that have not changed,

@@ -526,6 +526,20 @@ static int add_managed(struct path_builder *b, const struct stackd_stack_record 
 	return err || has_moved ? err : add_chain(b, record, path, reason);
 }
 
+/* Returns whether the rootmost frame of the daemon's walk is in code whose callers the kernel half
+ * alone can find. */
+static bool is_beyond(const struct path_builder *b, const struct path *path)
+{
+	const struct location *root =
+		path->count > path->cut
+			? location_at(b->with.locations, path->locations[path->cut])
+			: NULL;
+	const struct object *code = root ? object_table_at(b->with.objects, root->object) : NULL;
+
+	return code && code->kind == OBJECT_JIT && b->with.jit &&
+	       jit_tracker_is_stepped(b->with.jit, code);
+}
+
 static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
 		      struct path *path, struct path_builder_end *ret_end)
 {
@@ -538,7 +552,7 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
-		judge_hold(b->with.judge, header, path, ret_end->reason);
+		judge_hold(b->with.judge, header, path, ret_end->reason, is_beyond(b, path));
 		err = add_chain(b, record, path, ret_end->reason);
 		judge_hold_managed(b->with.judge, header, path);
 		ret_end->is_sample = false;

@@ -67,7 +67,7 @@ static void judge_paths(size_t kernel, enum stackd_end_reason kernel_reason, siz
 		.tid = 7, .time_ns = 3, .end_reason = (uint8_t)kernel_reason};
 
 	judge_expect(judge, &record, leaf_end(kernel), kernel_reason);
-	judge_hold(judge, &record, leaf_end(daemon), daemon_reason);
+	judge_hold(judge, &record, leaf_end(daemon), daemon_reason, false);
 }
 
 static void assert_counts(uint64_t right, uint64_t cut, uint64_t wrong)
@@ -95,11 +95,11 @@ static void managed_frames_are_left_out(void **state)
 
 	(void)state;
 	judge_expect(judge, &record, &path, STACKD_END_ENTRY);
-	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY, false);
 	assert_counts(1, 0, 0);
 	path.locations[0] = 7;
 	judge_expect(judge, &record, &path, STACKD_END_ENTRY);
-	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY, false);
 	assert_counts(1, 0, 1);
 }
 
@@ -124,6 +124,24 @@ static void judge_goes_astray(void **state)
 	assert_counts(0, 1, 3);
 	judge_paths(4, STACKD_END_NO_MAPPING, 4, STACKD_END_NO_MAPPING);
 	assert_counts(1, 1, 3);
+}
+
+/* In code whose callers the kernel half alone finds, the daemon's walk goes astray, which says
+ * nothing. But its frames count, and so does an entry that it has found. */
+static void judge_cannot_follow(void **state)
+{
+	struct stackd_header record = {.tid = 7, .time_ns = 3};
+
+	(void)state;
+	judge_expect(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(4), STACKD_END_BAD_RETURN, true);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_NO_MAPPING, true);
+	assert_counts(0, 2, 0);
+	judge_hold(judge, &record, leaf_end(4), STACKD_END_ENTRY, true);
+	assert_counts(0, 2, 1);
+	judge_expect(judge, &record, leaf_end(3), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(4), STACKD_END_BAD_RETURN, true);
+	assert_counts(0, 2, 2);
 }
 
 static void memory_is_there_for_the_daemon_alone(void **state)
@@ -175,7 +193,7 @@ static void marked_frames_differ(void **state)
 	(void)state;
 	path->locations[2] = 77;
 	judge_expect(judge, &record, path, STACKD_END_STACK_SWITCH);
-	judge_hold(judge, &record, leaf_end(9), STACKD_END_RUNTIME_CODE);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_RUNTIME_CODE, false);
 	assert_counts(0, 0, 1);
 	assert_less(0);
 }
@@ -188,7 +206,7 @@ static void other_frames(void **state)
 	(void)state;
 	path->locations[3] = 77;
 	judge_expect(judge, &record, path, STACKD_END_UNREADABLE);
-	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY, false);
 	assert_counts(0, 0, 1);
 }
 
@@ -211,16 +229,16 @@ static void steps_do_not_hold(void **state)
 	path->locations[2] = 77;
 	judge_expect(judge, &record, path, STACKD_END_WRONG_CALLER);
 	path->cut = 0;
-	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY, false);
 	assert_counts(0, 1, 0);
 	path = cut_path(4);
 	path->locations[6] = 77;
 	judge_expect(judge, &record, path, STACKD_END_WRONG_CALLER);
 	path->cut = 0;
-	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY, false);
 	assert_counts(0, 1, 1);
 	judge_expect(judge, &record, leaf_end(9), STACKD_END_ENTRY);
-	judge_hold(judge, &record, cut_path(4), STACKD_END_WRONG_CALLER);
+	judge_hold(judge, &record, cut_path(4), STACKD_END_WRONG_CALLER, false);
 	assert_counts(0, 2, 1);
 	path->cut = 0;
 }
@@ -232,6 +250,7 @@ int main(void)
 		T(same_paths),
 		T(judge_does_not_finish),
 		T(judge_goes_astray),
+		T(judge_cannot_follow),
 		T(memory_is_there_for_the_daemon_alone),
 		T(managed_frames_are_left_out),
 		T(other_frames),
