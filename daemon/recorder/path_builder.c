@@ -531,9 +531,8 @@ static int add_managed(struct path_builder *b, const struct stackd_stack_record 
 static bool is_beyond(const struct path_builder *b, const struct path *path)
 {
 	const struct location *root =
-		path->count > path->cut
-			? location_at(b->with.locations, path->locations[path->cut])
-			: NULL;
+		path->count > path->cut ? location_at(b->with.locations, path->locations[path->cut])
+					: NULL;
 	const struct object *code = root ? object_table_at(b->with.objects, root->object) : NULL;
 
 	return code && code->kind == OBJECT_JIT && b->with.jit &&
