@@ -624,6 +624,21 @@ static int note_leaf(struct machine *m, const struct machine_stack *stack, uint6
 	return err;
 }
 
+/* Reads how much was unloaded until now. Where that alone proves code, it must be the same twice,
+ * so that no unloading ends while it is read. */
+static bool read_unloads(struct machine *m, uint64_t *ret_unloads)
+{
+	uint64_t again;
+
+	process_memory_renew(m->memory);
+	if (!m->is->unloads || !m->is->unloads(m->at, ret_unloads))
+		return false;
+	if (!m->is->stays)
+		return true;
+	process_memory_renew(m->memory);
+	return m->is->unloads(m->at, &again) && again == *ret_unloads;
+}
+
 /* Reads anew what was read for the first time, and is to be the same. In between, it was so. How
  * much was unloaded is read last, so that it holds for all that was read before. */
 static void prove(struct machine *m, const struct machine_stack *stack, uint64_t read_ns)
@@ -639,8 +654,7 @@ static void prove(struct machine *m, const struct machine_stack *stack, uint64_t
 		if (!m->pending.items[i].is_function)
 			verify_address(m, &m->pending.items[i], read_ns);
 	}
-	process_memory_renew(m->memory);
-	if (m->is->unloads && m->is->unloads(m->at, &value))
+	if (read_unloads(m, &value))
 		unloads = &value;
 	for (size_t i = 0; i < m->pending.count; i++) {
 		const struct pending *p = &m->pending.items[i];
