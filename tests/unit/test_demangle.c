@@ -64,6 +64,37 @@ static void test_d(void **state)
 }
 
 /* GNAT's encoding is read where it can be nothing else, or is known to be it. */
+static void test_ocaml(void **state)
+{
+	(void)state;
+	check("camlList__map_456", "List.map");
+	check("camlStdlib__List__fold_left_275", "Stdlib.List.fold_left"); /* of OCaml 4 */
+	check("camlStdlib__List.assoc_opt_482", "Stdlib.List.assoc_opt");  /* of OCaml 5 */
+	check("camlFoo__$2b$21_83", "Foo.(+!)");
+	check("camlStdlib.$40_dps_863", "Stdlib.(@_dps)");
+	check("camlFoo__f$27_89", "Foo.f'");
+	check("camlFoo___hidden_1", "Foo._hidden");
+	check("camlFoo__fun_228", "Foo.fun_228");
+	check("camlStdlib__Map.fun_1001", "Stdlib.Map.fun_1001");
+	check("camlFoo__funny_3", "Foo.funny");
+	check("camlFoo__entry", "Foo.entry");
+	check("camlDune__exe__Main__run_12", "Dune.exe.Main.run");
+	check("camlDune__exe__Main.run_12", "Dune.exe.Main.run");
+	check("camlStdlib__Sys__Make_184", "Stdlib.Sys.Make");
+	check("camlStdlib__Sys", NULL);
+	check("camlFoo", NULL);
+	check("camlFoo__", NULL);
+	check("camlFoo__12", NULL);
+	check("camlFoo___12", NULL);
+	check("camlFoo__code_begin", NULL);
+	check("camlFoo.data_end", NULL);
+	check("camlFoo__$0a_1", NULL);
+	check("camlFoo__$2_1", NULL);
+	check("camlFoo__$", NULL);
+	check("caml_alloc_small", NULL);
+	check("caml", NULL);
+}
+
 static void test_ada(void **state)
 {
 	static const struct {
@@ -272,13 +303,13 @@ static void test_random_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cxx),	     cmocka_unit_test(test_named_region),
-		cmocka_unit_test(test_rust),	     cmocka_unit_test(test_d),
-		cmocka_unit_test(test_ada),	     cmocka_unit_test(test_suffixes),
-		cmocka_unit_test(test_not_mangled),  cmocka_unit_test(test_shortened),
-		cmocka_unit_test(test_d_doubling),   cmocka_unit_test(test_nesting),
-		cmocka_unit_test(test_long_name),    cmocka_unit_test(test_doubling),
-		cmocka_unit_test(test_random_bytes),
+		cmocka_unit_test(test_cxx),	  cmocka_unit_test(test_named_region),
+		cmocka_unit_test(test_rust),	  cmocka_unit_test(test_d),
+		cmocka_unit_test(test_ocaml),	  cmocka_unit_test(test_ada),
+		cmocka_unit_test(test_suffixes),  cmocka_unit_test(test_not_mangled),
+		cmocka_unit_test(test_shortened), cmocka_unit_test(test_d_doubling),
+		cmocka_unit_test(test_nesting),	  cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_doubling),  cmocka_unit_test(test_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

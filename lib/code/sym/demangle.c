@@ -236,14 +236,115 @@ static bool print_ada(char *name, struct output *out)
 	return done;
 }
 
+/* --- OCaml ----------------------------------------------------------------------------------- */
+
+/*
+ * "caml", the modules, and what the compiler calls the function, with a number:
+ *
+ *   4   camlStdlib__List__map_456    5   camlStdlib__List.map_456
+ *
+ * Other characters than letters, digits and underscores are $ and two hexadecimal digits. Anonymous
+ * functions are "fun", and keep the number, which alone tells them apart. The code that initialises
+ * a module is "entry". Symbols without a number are of data, but for that.
+ */
+#define CAML	 "caml"
+#define CAML_LEN (sizeof(CAML) - 1)
+#define DUNE	 "Dune__exe__" /* before the modules of a program that dune has built */
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+/* Returns what is behind the modules at `at`; NULL: nothing. */
+static const char *ocaml_function(const char *at, const char **ret_modules_end)
+{
+	const char *dot = strchr(at, '.'), *function = NULL, *next;
+
+	if (dot) {
+		*ret_modules_end = dot;
+		return dot + 1;
+	}
+	if (!strncmp(at, DUNE, sizeof(DUNE) - 1))
+		at += sizeof(DUNE) - 1;
+	while ((next = strstr(at, "__"))) {
+		*ret_modules_end = next;
+		function = at = next + 2;
+		if (!is_upper(*at))
+			break;
+	}
+	return function; /* of a functor, it begins as a module */
+}
+
+static void put_modules(const char *at, const char *end, struct buf *text)
+{
+	for (; at < end; at++) {
+		bool is_separator = at[0] == '_' && at[1] == '_' && at + 1 < end;
+
+		buf_put_u8(text, is_separator ? '.' : (uint8_t)*at);
+		at += is_separator;
+	}
+}
+
+/* Returns the digit's value; -1: it is none. */
+static int hexadecimal(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Puts the name of a function, operators in parentheses as in the language. Returns false if it is
+ * none. */
+static bool put_ocaml_function(const char *at, const char *end, struct buf *text)
+{
+	const bool is_operator = *at == '$';
+
+	if (is_operator)
+		buf_put_u8(text, '(');
+	for (; at < end; at++) {
+		int high = *at == '$' && at + 2 < end ? hexadecimal(at[1]) : -1;
+		int c = high >= 0 && hexadecimal(at[2]) >= 0 ? high << 4 | hexadecimal(at[2]) : -1;
+
+		if (*at == '$' && (c < ' ' || c > '~'))
+			return false;
+		buf_put_u8(text, *at == '$' ? (uint8_t)c : (uint8_t)*at);
+		at += *at == '$' ? 2 : 0;
+	}
+	if (is_operator)
+		buf_put_u8(text, ')');
+	return true;
+}
+
+static bool print_ocaml(const char *name, struct output *out)
+{
+	const char *modules = name + CAML_LEN, *modules_end, *end = name + strlen(name);
+	const char *function = ocaml_function(modules, &modules_end);
+	const char *number = end;
+
+	if (!function || !*function)
+		return false;
+	while (number > function && number[-1] >= '0' && number[-1] <= '9')
+		number--;
+	if (number == end || number - 1 <= function || number[-1] != '_') {
+		if (strcmp(function, "entry") != 0)
+			return false;
+	} else if (number - function != sizeof("fun_") - 1 || strncmp(function, "fun", 3) != 0) {
+		end = number - 1;
+	}
+	put_modules(modules, modules_end, &out->text);
+	buf_put_u8(&out->text, '.');
+	return put_ocaml_function(function, end, &out->text);
+}
+
 /* --- all languages --------------------------------------------------------------------------- */
 
-enum language { NONE, CXX_OR_RUST, D, ADA };
+enum language { NONE, CXX_OR_RUST, D, ADA, OCAML };
 
 static enum language language_of(const char *name)
 {
 	if (is_plainly_ada(name))
 		return ADA;
+	if (!strncmp(name, CAML, CAML_LEN) && is_upper(name[CAML_LEN]))
+		return OCAML;
 	if (name[0] != '_')
 		return NONE;
 	if (name[1] == 'Z' || name[1] == 'R')
@@ -263,6 +364,8 @@ static bool print_language(enum language language, char *mangled, struct output 
 		return print(mangled, out);
 	if (len > SHORT_BYTES)
 		return false;
+	if (language == OCAML)
+		return print_ocaml(mangled, out);
 	return language == D ? print_d(mangled, out) : print_ada(mangled, out);
 }
 

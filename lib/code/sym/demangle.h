@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Readable names of C++, Rust, D and Ada symbols (libiberty's demanglers, with limits on hostile
- * names). Swift's names are shown as they are: libiberty does not know them.
+ * names), and of OCaml's. Swift's names are shown as they are: libiberty does not know them.
  */
 #ifndef SYM_DEMANGLE_H
 #define SYM_DEMANGLE_H
