@@ -124,6 +124,8 @@
 	X(objects, "objects", COUNT, "objects that have numbers, at the moment")                        \
 	X(waiting, "waiting", COUNT,                                                                    \
 	  "records in the queue that restores the order of time, at the moment")                        \
+	X(queue_full, "queue_full", COUNT,                                                              \
+	  "times that the ring was left unread, since that queue was full")                             \
 	X(late, "late_events", COUNT, "events that came too late for that queue")                       \
 	X(idle.idle_ns, "idle_ns", NS, "idle time of all CPUs; 0: it was not measured")                 \
 	X(idle.cpus_ns, "cpus_ns", NS, "time of all CPUs, idle or not; 0: it was not measured")         \

@@ -115,6 +115,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	since.workers.resident_bytes = now->workers.resident_bytes;
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
+	since.queue_full -= start->queue_full;
 	since.short_lived -= start->short_lived;
 	SUBTRACT(since.stolen_ns, start->stolen_ns);
 	since.own_cpu_ns -= start->own_cpu_ns;

@@ -42,6 +42,7 @@ struct run_counters {
 	uint64_t short_lived;	 /* processes that were not followed (short_lived.h) */
 	uint64_t waiting, late;	 /* items in the queue that restores the order of time
 				  * (recorder/reorder.h); events that came too late for it */
+	uint64_t queue_full;	 /* times that it held so much that the ring was left unread */
 };
 
 /* Returns the counts since `start`. Members that say how many there are at a moment (rows of

@@ -27,6 +27,7 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	tables_counts(s->tables, &ret_counters->tables);
 	ret_counters->objects = recorder_object_count(s->recorder);
 	ret_counters->waiting = reorder_waiting(s->rings.queue);
+	ret_counters->queue_full = s->rings.full;
 	ret_counters->late = reorder_late(s->rings.queue);
 	ret_counters->short_lived =
 		s->rings.short_lived ? short_lived_count(s->rings.short_lived) : 0;

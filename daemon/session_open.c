@@ -34,6 +34,10 @@
 /* How many numbers there are for files. A number is never used again, so a service with few numbers
  * left ends (look_at_numbers()). */
 #define MOST_FILES 16384u
+/* Bytes of records that may wait for their walks: of a service, which stays small for months, and
+ * of any other recording. */
+#define SERVICE_BYTES (16u << 20)
+#define MOST_BYTES    (128u << 20)
 
 /* Most bytes of code without unwind information that are analysed in a file, with --window.
  * Analysing so many takes some 25 MiB of memory. */
@@ -499,6 +503,8 @@ static enum exit_status make_parts(struct session *s)
 	kernel_files_open("/proc", &s->kernel);
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	s->tick_ns = SESSION_TICK_NS;
+	s->rings.most_bytes =
+		fault_few("queue", s->options->window_ns ? SERVICE_BYTES : MOST_BYTES);
 	err = epoll_set_open(&s->wakeups, s->tick_ns);
 	if (!err)
 		err = reorder_new(&s->rings.queue);

@@ -3,7 +3,7 @@
  * Reads the rings, and hands out what they had in the order of time; session.c says when.
  *
  * Records with a copy of their stack are small in the ring and large in memory, and finishing their
- * walks takes time. So a round reads at most most_bytes() of records, and hands out those older
+ * walks takes time. So a round reads records until rings.most_bytes wait, and hands out those older
  * than the last one read before it goes on reading. While it hands out, it reads the ring whenever
  * the ring is a quarter full and the queue holds less than that. Until a program's tables are
  * loaded, a record takes 100 KiB and more, of which the ring has a third; so the queue must be many
@@ -31,10 +31,8 @@
 #include "daemon/capture/record_pool.h"
 
 #define TABLE_WAIT_POLL_MS 5
-#define LAG_NS		   10000000u		 /* a record is in its ring after this time */
-#define INTAKE_BYTES	   (UINT64_C(16) << 20)	 /* that the intake may hold, whatever is queued */
-#define SERVICE_BYTES	   (UINT64_C(16) << 20)	 /* most_bytes() of a service */
-#define MOST_BYTES	   (UINT64_C(128) << 20) /* and of any other recording */
+#define LAG_NS		   10000000u		/* a record is in its ring after this time */
+#define INTAKE_BYTES	   (UINT64_C(16) << 20) /* that the intake may hold, whatever is queued */
 #define HURRY_NS	   UINT64_C(1000000000)
 #define READ_BYTES	   (UINT64_C(1) << 20) /* moved from the ring to the intake at a time */
 
@@ -70,17 +68,11 @@ int session_leave_out_short_lived(struct session *s)
 	return short_lived_new(queue_event, s, &s->rings.short_lived);
 }
 
-/* Returns how many bytes of records may wait in the queue. A service stays small for months. */
-static uint64_t most_bytes(const struct session *s)
-{
-	return s->options->window_ns ? SERVICE_BYTES : MOST_BYTES;
-}
-
-/* Returns whether reading must stop, since most_bytes() of records are queued, and some of them can
- * be handed out. */
+/* Returns whether reading must stop, since the queue is full, and some of its records can be handed
+ * out. */
 static bool is_enough(struct session *s)
 {
-	return s->rings.queued_bytes >= most_bytes(s) &&
+	return s->rings.queued_bytes >= s->rings.most_bytes &&
 	       reorder_peek(s->rings.queue, s->rings.read_ns - LAG_NS);
 }
 
@@ -133,13 +125,14 @@ static int read_ring(struct session *s)
 			has = intake_take_records(s->rings.intake, READ_BYTES);
 	} while (!err && has > 0 && !session_is_time_over(s));
 	s->rings.is_behind = err == -ENOBUFS;
+	s->rings.full += s->rings.is_behind;
 	return s->rings.is_behind ? 0 : err ? err : has < 0 ? has : 0;
 }
 
 /* Returns how many bytes of records the intake may hold while the loop waits. */
 static uint64_t intake_bytes(const struct session *s)
 {
-	const uint64_t most = most_bytes(s), queued = s->rings.queued_bytes;
+	const uint64_t most = s->rings.most_bytes, queued = s->rings.queued_bytes;
 
 	return queued + INTAKE_BYTES < most ? most - queued : INTAKE_BYTES;
 }
@@ -190,7 +183,7 @@ static bool is_held(struct session *s, uint64_t horizon_ns)
 /* Reads the ring if it fills while records are handed out. */
 static int relieve_ring(struct session *s)
 {
-	return s->rings.queued_bytes < most_bytes(s) && sampler_is_pressed(s->sampler)
+	return s->rings.queued_bytes < s->rings.most_bytes && sampler_is_pressed(s->sampler)
 		       ? read_ring(s)
 		       : 0;
 }

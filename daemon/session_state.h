@@ -62,6 +62,8 @@ struct session_rings {
 	uint64_t horizon_ns; /* the last round has handed out the items older than this, unless they
 			      * wait for a table or a walk */
 	uint64_t queued_bytes; /* bytes of records in `queue` */
+	uint64_t most_bytes;   /* that may wait there before the ring is left unread */
+	uint64_t full;	       /* number of reads that this ended */
 	uint64_t handed_out;   /* number of records handed out so far */
 	bool is_behind;	       /* records were left in the ring, since the queue holds many */
 	bool awaits_walk;      /* the next record waits for the walk of its stack */

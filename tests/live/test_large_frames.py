@@ -60,6 +60,35 @@ def test_large_frames_early():
         until_enough(record_early, is_enough)
 
 
+QUEUE = 0x100  # bytes of records that may wait: some two records
+
+
+@live
+def test_large_frames_full_queue():
+    """The ring is left unread while the queue is full: nothing is lost where the ring has room, and what is lost is told."""
+    stackd = faulty_stackd()
+    with scratch() as folder:
+        numbers = itertools.count()
+
+        def record_full(*options):
+            store = "%s/%d.db" % (folder, next(numbers))
+            result = run(stackd, *NATIVE, "-o", store, *options, "-F", 997, "--", fresh(folder, next(numbers)), 0.2,
+                         env={"STACKD_FAULT": "few:queue:%x" % QUEUE})
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            recording = Recording(store)
+            stats = recording.stats()
+            check(stats["samples"] + stats["lost"] == stats["counters"]["started"], "samples are missing", stats)
+            return recording, result, stats
+
+        def record_with_room():
+            recording, result, stats = record_full(*RING)
+            return {**judge(recording, result), "full": stats["counters"]["queue_full"]}
+
+        print(until_enough(record_with_room, lambda found: found["full"] and found["right"]))
+        _, result, stats = record_full("--ring-bytes", "64K")
+        check(("lost: the ring was full" in result.err) == (stats["lost"] > 0), "losses are not told", result.err, stats)
+
+
 @live(long=True)
 def test_large_frames_attached():
     with scratch() as folder:
