@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cfi_file.h"
 #include "walk_self.h"
 
 static struct snapshot snap;
@@ -168,6 +169,57 @@ static void test_tm_clones(void **state)
 	}
 	dwarf_walk_free(walk);
 	self_map_free(map);
+}
+
+/* Finds the file that was made by hand, which is mapped at 0x400000. */
+static bool made_find(void *arg, uint64_t address, const struct object **ret_object,
+		      uint64_t *ret_offset)
+{
+	if (address - 0x400000 >= sizeof(struct file_image))
+		return false;
+	*ret_object = arg;
+	*ret_offset = address - 0x400000;
+	return true;
+}
+
+/* Walks from an instruction of a program's start code, which begins with so many bytes of no-ops
+ * before its first call. */
+static enum stackd_end_reason end_in_start(size_t nops, uint8_t first, size_t at)
+{
+	const uint64_t stack[] = {1, 0, 0};
+	uint8_t code[256];
+	struct object object = {.kind = OBJECT_ELF, .path = "made", .number = 1};
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.find = made_find,
+				.arg = &object};
+	enum stackd_end_reason reason;
+	struct dwarf_walk *walk;
+
+	memset(code, 0x90, sizeof(code));
+	code[0] = first;
+	memcpy(code + nops, "\xe8\x20\0\0\0", 5);
+	object.elf = make_file(".text", SHF_ALLOC | SHF_EXECINSTR, code, sizeof(code));
+	in.regs.r[STACKD_REG_PC] = 0x400000 + FILE_DATA_OFFSET + at;
+	in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
+	reason = walk_with(walk, &in);
+	dwarf_walk_free(walk);
+	elf_file_free((struct elf_file *)object.elf);
+	return reason;
+}
+
+/* Start code without CFI ends behind its first call, or has 64 bytes. */
+static void test_end_of_start_code(void **state)
+{
+	(void)state;
+	assert_int_equal(end_in_start(20, 0x90, 63), STACKD_END_ENTRY);
+	assert_int_not_equal(end_in_start(20, 0x90, 64), STACKD_END_ENTRY);
+	assert_int_equal(end_in_start(90, 0x90, 94), STACKD_END_ENTRY);
+	assert_int_not_equal(end_in_start(90, 0x90, 95), STACKD_END_ENTRY);
+	/* a return, or a call too far off */
+	assert_int_not_equal(end_in_start(90, 0xc3, 94), STACKD_END_ENTRY);
+	assert_int_not_equal(end_in_start(126, 0x90, 100), STACKD_END_ENTRY);
 }
 
 static void test_limits(void **state)
@@ -431,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_zero_proves_nothing_in_bare_code),
 		cmocka_unit_test(test_start_code),
 		cmocka_unit_test(test_tm_clones),
+		cmocka_unit_test(test_end_of_start_code),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_object_without_file),
 		cmocka_unit_test(test_hostile_stacks_end),

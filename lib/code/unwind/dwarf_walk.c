@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/flow_insn.h"
 #include "base/vec.h"
 #include "cfi/eh_frame_hdr.h"
 #include "runtime/runtime.h"
@@ -47,7 +48,8 @@
 #include "unwind/walk_run.h"
 #include "unwind/heuristic_step.h"
 
-#define ENTRY_BYTES 64 /* length that is assumed of start code without CFI */
+#define ENTRY_BYTES 64	/* length that is assumed of start code without CFI */
+#define ENTRY_MOST  128 /* or up to its first call, if that is so near */
 /* Rules of an object that are made from single entries before all of its CFI is read: so many cost
  * less than reading it. */
 #define SINGLE_RULES	200
@@ -124,15 +126,44 @@ void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats
 
 /* --- objects and rules --------------------------------------------------------------------- */
 
-/* Notes the range of the function at the entry address; start code without CFI is assumed to have
- * ENTRY_BYTES. */
-static void set_entry(struct walk_object *wo, const struct cfi_index *index, uint64_t entry)
+/* Returns the address behind the first call of start code, to which no jump leads; 0: it has none
+ * in ENTRY_MOST bytes. */
+static uint64_t behind_first_call(const struct elf_file *elf, uint64_t entry)
 {
+	uint8_t code[ENTRY_MOST] = {0};
+	struct insn_decoder decoder;
+	struct flow_insn i;
+	uint64_t offset;
+	int64_t got;
+
+	if (!elf_file_vaddr_to_offset(elf, entry, &offset))
+		return 0;
+	got = elf_file_read(elf, offset, code, sizeof(code));
+	insn_decoder_init(&decoder);
+	for (int64_t at = 0; at < got; at += i.length) {
+		if (!flow_insn_decode(&decoder, code + at, (size_t)(got - at), &i))
+			return 0;
+		if (i.kind == FLOW_CALL)
+			return entry + (uint64_t)at + i.length;
+		if (i.kind != FLOW_NEXT)
+			return 0;
+	}
+	return 0;
+}
+
+/* Notes the range of the function at the entry address. Start code without CFI is assumed to have
+ * ENTRY_BYTES; what it calls may return further on (Free Pascal's programs). */
+static void set_entry(struct walk_object *wo, const struct elf_file *elf,
+		      const struct cfi_index *index, uint64_t entry)
+{
+	uint64_t end;
+
 	wo->has_entry = true;
 	if (!entry || (index && cfi_index_find(index, entry, &wo->entry_start, &wo->entry_end)))
 		return;
+	end = behind_first_call(elf, entry);
 	wo->entry_start = entry;
-	wo->entry_end = entry + ENTRY_BYTES;
+	wo->entry_end = end > entry + ENTRY_BYTES ? end : entry + ENTRY_BYTES;
 }
 
 static int find_object(struct dwarf_walk *walk, const struct object *object,
@@ -163,7 +194,7 @@ static int find_complete(struct dwarf_walk *walk, const struct object *object,
 		err = cfi_index_new(object->elf, &wo->index);
 		if (err == -ENOMEM)
 			return err;
-		set_entry(wo, wo->index, elf_file_entry_vaddr(object->elf));
+		set_entry(wo, object->elf, wo->index, elf_file_entry_vaddr(object->elf));
 		wo->is_complete = true;
 		err = 0;
 	}
@@ -292,7 +323,7 @@ static int find_entry(struct walk_object *wo, const struct elf_file *elf)
 	int err = wo->has_entry || !entry ? 0 : cfi_index_new_at(elf, entry, &index);
 
 	if (!err && !wo->has_entry)
-		set_entry(wo, index, entry);
+		set_entry(wo, elf, index, entry);
 	cfi_index_free(index);
 	return err;
 }
