@@ -62,6 +62,7 @@ enum insn_idiom {
 	INSN_COMPARISON,  /* any other comparison */
 	INSN_SLOT,	  /* calls, or jumps to, the address in the word at `target` */
 	INSN_FIELD,	  /* calls the address in the word at addend + disp */
+	INSN_STACK_WORD,  /* pushes the word that is `disp` bytes above the stack pointer */
 };
 
 struct insn {

@@ -279,14 +279,24 @@ static void classify_comparison(const ZydisDecodedOperand *o, struct insn *i)
 	classify_stack_bound(o, i);
 }
 
+static void classify_push(const ZydisDecodedOperand *o, struct insn *i)
+{
+	if (o->size != 64 && !is_immediate(o))
+		return;
+	set(i, INSN_PUSH, INSN_SP, wide(o), 0);
+	if (based(o) != INSN_SP)
+		return;
+	i->idiom = INSN_STACK_WORD;
+	i->disp = (int32_t)o->mem.disp.value;
+}
+
 /* Classifies what the instruction does to registers and stack. */
 static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct insn *i,
 			  uint64_t next)
 {
 	switch (m) {
 	case ZYDIS_MNEMONIC_PUSH:
-		if (o[0].size == 64 || is_immediate(&o[0]))
-			set(i, INSN_PUSH, INSN_SP, wide(&o[0]), 0);
+		classify_push(&o[0], i);
 		break;
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		set(i, INSN_PUSH, INSN_SP, INSN_NO_REG, 0);

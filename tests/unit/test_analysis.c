@@ -102,6 +102,39 @@ static void test_frame_pointer(void **state)
 	assert_int_equal(rule.saved[0], 0);
 }
 
+/* V8 takes the return address off the stack, and pushes it again behind words of its own: pop %rax;
+ * push %r10; push %rbx; push %rax. Then the frame begins as at a function's start. */
+static void test_return_again(void **state)
+{
+	static const uint8_t between[] = {0x58, 0x41, 0x52, 0x53};
+	struct frame_state s = after(between, sizeof(between));
+	enum analysis_abstained why;
+	struct stackd_rule rule;
+
+	(void)state;
+	assert_false(frame_state_rule(&s, &rule, &why)); /* it is in a register alone */
+	RULE(&rule, 0x58, 0x41, 0x52, 0x53, 0x50);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
+	assert_int_equal(rule.cfa_offset, 8);
+	/* push %rbp; mov %rsp,%rbp; sub $0x20,%rsp */
+	RULE(&rule, 0x58, 0x41, 0x52, 0x53, 0x50, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20);
+	assert_int_equal(rule.cfa_offset, rule.reg == STACKD_REG_FP ? 16 : 48);
+	assert_int_equal(rule.saved[0], -16);
+	/* leave; pop %rcx; lea 0x38(%rsp,%r15,8),%rsp; push %rcx: as many words as a register says
+	 */
+	RULE(&rule, 0x55, 0x48, 0x89, 0xe5, 0xc9, 0x59, 0x4a, 0x8d, 0x64, 0xfc, 0x38, 0x51);
+	assert_int_equal(rule.cfa_offset, 8);
+	/* push %rcx; push %rax; push 0x10(%rsp); mov %rdx,0x18(%rsp): a tail call's arguments */
+	RULE(&rule, 0x51, 0x50, 0xff, 0x74, 0x24, 0x10, 0x48, 0x89, 0x54, 0x24, 0x18);
+	assert_int_equal(rule.cfa_offset, 8);
+	/* push 0x8(%rsp) behind push %rcx; push %rax: another word */
+	RULE(&rule, 0x51, 0x50, 0xff, 0x74, 0x24, 0x08);
+	assert_int_equal(rule.cfa_offset, 32);
+	/* pop %rax; mov %rbx,%rax; push %rax: another address */
+	s = after((const uint8_t[]){0x58, 0x48, 0x89, 0xd8, 0x50}, 5);
+	assert_false(frame_state_rule(&s, &rule, &why));
+}
+
 /* gcc: lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10. */
 static void test_realigned(void **state)
 {
@@ -198,15 +231,11 @@ static void test_hints_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_push_sub),
-		cmocka_unit_test(test_call_next),
-		cmocka_unit_test(test_slot_below_rsp),
-		cmocka_unit_test(test_frame_pointer),
-		cmocka_unit_test(test_realigned),
-		cmocka_unit_test(test_realigned_epilogue),
-		cmocka_unit_test(test_abstains),
-		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_entry),	     cmocka_unit_test(test_push_sub),
+		cmocka_unit_test(test_call_next),    cmocka_unit_test(test_slot_below_rsp),
+		cmocka_unit_test(test_return_again), cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_realigned),    cmocka_unit_test(test_realigned_epilogue),
+		cmocka_unit_test(test_abstains),     cmocka_unit_test(test_join),
 		cmocka_unit_test(test_hints_kept),
 	};
 

@@ -46,7 +46,8 @@ static struct frame_value moved(struct frame_value v, int64_t by)
 {
 	int64_t sum = v.offset + by;
 
-	if (v.origin == FRAME_UNKNOWN || sum > INT32_MAX / 2 || sum < INT32_MIN / 2)
+	if (v.origin == FRAME_UNKNOWN || sum > INT32_MAX / 2 || sum < INT32_MIN / 2 ||
+	    (v.origin == FRAME_RETURN && by))
 		return (struct frame_value){0};
 	v.offset = (int32_t)sum;
 	return v;
@@ -129,12 +130,62 @@ static void load(struct frame_state *s, unsigned reg, struct frame_value slot)
 	}
 }
 
+/* Returns whether a register is one that code may use for anything. */
+static bool is_free(unsigned reg)
+{
+	return reg < INSN_REG_COUNT && reg != INSN_SP && reg != INSN_FP;
+}
+
 static void pop(struct frame_state *s, unsigned reg)
 {
 	struct frame_value top = s->reg[INSN_SP];
 
 	s->reg[INSN_SP] = moved(top, 8);
 	load(s, reg, top);
+	if (top.origin == FRAME_CFA && top.offset == ARCH_RETURN_SLOT && is_free(reg) &&
+	    !(s->changed & FRAME_HAS_TARGET))
+		s->reg[reg] = (struct frame_value){.origin = FRAME_RETURN};
+}
+
+/* Returns whether an instruction pushes the return address: from a register, or from its slot,
+ * which is above other words. */
+static bool pushes_return(const struct frame_state *s, const struct insn *i)
+{
+	const struct frame_value *top = &s->reg[INSN_SP];
+
+	if (i->idiom == INSN_STACK_WORD)
+		return top->origin == FRAME_CFA && top->offset + i->disp == ARCH_RETURN_SLOT &&
+		       !(s->changed & FRAME_HAS_TARGET);
+	return i->src < INSN_REG_COUNT && s->reg[i->src].origin == FRAME_RETURN;
+}
+
+/* Counts distances from where the CFA is now that the return address was pushed again. What the
+ * frame had is above it, and slots of saved registers are no more. */
+static void begin_again(struct frame_state *s)
+{
+	const struct frame_value top = moved(s->reg[INSN_SP], -8);
+
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
+		if (s->reg[r].origin == FRAME_ALIGNED || top.origin != FRAME_CFA)
+			s->reg[r] = (struct frame_value){0};
+		else if (s->reg[r].origin == FRAME_CFA)
+			s->reg[r] = moved(s->reg[r], ARCH_RETURN_SLOT - (int64_t)top.offset);
+	}
+	memset(s->saved, 0, sizeof(s->saved));
+	for (int k = 0; k < FRAME_HELD_COUNT; k++)
+		forget_held(s, k);
+	s->reg[INSN_SP] = (struct frame_value){ARCH_RETURN_SLOT, FRAME_CFA};
+	s->changed &= ~(FRAME_HAS_TARGET | FRAME_SP_LOADED | FRAME_SP_SHARED);
+}
+
+static void push(struct frame_state *s, const struct insn *i)
+{
+	if (pushes_return(s, i)) {
+		begin_again(s);
+		return;
+	}
+	s->reg[INSN_SP] = moved(s->reg[INSN_SP], -8);
+	store(s, i->src, s->reg[INSN_SP]);
 }
 
 static void zero(struct frame_state *s, unsigned reg)
@@ -246,7 +297,7 @@ static bool loads_stack_pointer(const struct frame_state *s, const struct insn *
 static void note_stack_pointer(struct frame_state *s, const struct insn *i)
 {
 	if (i->op == INSN_STORE && i->src < INSN_NO_REG && s->reg[i->src].origin &&
-	    !s->reg[i->dst].origin)
+	    s->reg[i->src].origin != FRAME_RETURN && !s->reg[i->dst].origin)
 		s->changed |= FRAME_SP_SHARED;
 	else if (i->dst == INSN_SP && i->src != INSN_SP &&
 		 (i->op == INSN_LOAD || i->op == INSN_COPY))
@@ -272,8 +323,7 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 	}
 	switch (i->op) {
 	case INSN_PUSH:
-		s->reg[INSN_SP] = moved(s->reg[INSN_SP], -8);
-		store(s, i->src, s->reg[INSN_SP]);
+		push(s, i);
 		break;
 	case INSN_POP:
 		pop(s, i->dst);
@@ -284,6 +334,8 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 		break;
 	case INSN_COPY:
 		assign(s, i->dst, moved(s->reg[i->src], i->disp));
+		if (!is_free(i->dst) && s->reg[i->dst].origin == FRAME_RETURN)
+			s->reg[i->dst] = (struct frame_value){0};
 		break;
 	case INSN_LOAD:
 		load(s, i->dst, moved(s->reg[i->src], i->disp));
@@ -305,7 +357,7 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 
 void frame_state_set_sp(struct frame_state *s, unsigned reg)
 {
-	if (s->reg[reg].origin)
+	if (s->reg[reg].origin && s->reg[reg].origin != FRAME_RETURN)
 		s->reg[INSN_SP] = s->reg[reg];
 }
 

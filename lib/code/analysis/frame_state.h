@@ -7,6 +7,10 @@
  * the realigned stack. A slot of the realigned stack can hold a value with a known distance from
  * the CFA: then CFA = *(reg + N) + M. Two such slots are followed: the slot that the prologue
  * fills, and a slot to which the function spills the register.
+ *
+ * Code may take the return address off the stack, and push it again above which there are more or
+ * fewer words then: V8's does, before its frame for the arguments of what it calls, and behind it
+ * to release its own. From that push on, the CFA is right above the return address where it is now.
  */
 #ifndef ANALYSIS_FRAME_STATE_H
 #define ANALYSIS_FRAME_STATE_H
@@ -22,6 +26,7 @@ enum frame_origin {
 	FRAME_UNKNOWN,
 	FRAME_CFA,
 	FRAME_ALIGNED,
+	FRAME_RETURN, /* a register has the return address itself, and no distance */
 };
 
 struct frame_value {
