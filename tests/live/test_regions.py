@@ -191,7 +191,7 @@ def test_regions_all_functions():
 # Each path; whom an exception leaves has one caller that is known. (The compiler makes parts of functions.)
 _PART = r"( \[clone [^];]*\])?"
 CAUGHT = (r"^\[incomplete: left\];(attempt\(\);middle\(\)|middle\(\);thrower\(\))$|;main;steady\(\);attempt\(\)P"
-          r"(;middle\(\)P(;Guard::~Guard\(\)P(;dtor_leaf\(\))?|;thrower\(\))?|;catch_middle\(\)P(;catch_leaf\(\))?|"
+          r"(;middle\(\)P(;thrower\(\)P)?(;Guard::~Guard\(\)P(;dtor_leaf\(\))?)?|;catch_middle\(\)P(;catch_leaf\(\))?|"
           r";__cxa_begin_catch)?$").replace("P", _PART)
 
 
