@@ -19,7 +19,6 @@ const KINDS = /** @type {Record<string, [number, number, number, number, string]
 	ruby: [352, 62, 80, 32, "Ruby"],
 	php: [240, 52, 84, 38, "PHP"],
 	perl: [196, 48, 74, 30, "Perl"],
-	erlang: [18, 78, 76, 34, "Erlang"],
 	managed: [18, 78, 76, 34, "managed"],
 	java: [18, 78, 76, 34, "Java"],
 	javascript: [18, 78, 76, 34, "JavaScript"],
