@@ -67,60 +67,99 @@ static __always_inline bool put_managed(struct scratch *s, __u64 number, __u64 i
 	if (at > MAX_BYTES - 32 || s->n_new >= s->most)
 		return false;
 	if (with_heights) {
-		put_bytes(to, 0, 4);
+		PUT_WORD(to, 0);
 		to += 4;
 		at += 4;
 	}
 	mark->slot = s->managed.cframe | MARK_MANAGED | MARK_GUARDED;
 	mark->ra = number << STACKD_MANAGED_SHIFT | (instruction & STACKD_MANAGED_MASK);
-	put_bytes(to, STACKD_FRAME_LONG, 4);
-	put_bytes(to + 4, (__u64)STACKD_FILE_MANAGED << 48 | mark->ra, 8);
+	PUT_WORD(to, STACKD_FRAME_LONG);
+	PUT_WORD(to + 4, mark->ra);
+	PUT_WORD(to + 8, STACKD_FILE_MANAGED << 16 | mark->ra >> 32);
 	s->bytes = at + 12;
 	s->n_new++;
 	s->walk.frame++;
 	return true;
 }
 
-/* Returns whether the frame that was read is a remembered one, whose mark is then s->probe - 1. A
- * global function, so that the BPF verifier checks it once. */
-__noinline int managed_is_remembered(struct scratch *given, __u64 frame)
+/* Returns whether the frame that was read last seems to be a remembered one, by its address, code
+ * object and instruction. Its mark is then s->probe - 1, from which on all words
+ * will be compared. */
+static __noinline int managed_may_match(struct scratch *s, const struct thread_state *state,
+					__u64 frame)
 {
-	struct scratch *s = CHECKED(given);
-	struct thread_state *state = s ? state_at(s) : NULL;
+	const __u8 *bytes = managed_frame_bytes(s);
+	__u64 cframe = s->managed.cframe;
 	const struct guard *guard = NULL;
 	const struct mark *mark = NULL;
+	__u32 probe = s->probe;
 
 	if (!state || s->managed.no_match)
-		return false;
-	for (int i = 0; i < 64 && s->probe; i++) {
-		mark = &state->marks[BOUNDED(s->probe - 1, MAX_MARKS)];
-		guard = &state->guards[BOUNDED(s->probe - 1, MAX_MARKS)];
-		if ((mark->slot & ~MARK_FLAGS) > s->managed.cframe)
+		return 0;
+	for (int i = 0; i < 64 && probe; i++) {
+		mark = &state->marks[BOUNDED(probe - 1, MAX_MARKS)];
+		guard = &state->guards[BOUNDED(probe - 1, MAX_MARKS)];
+		if ((mark->slot & ~MARK_FLAGS) > cframe)
 			break;
-		if ((mark->slot & ~MARK_FLAGS) == s->managed.cframe &&
+		if ((mark->slot & ~MARK_FLAGS) == cframe &&
 		    (guard->reg_slot == frame ||
 		     (guard->reg_slot < frame && managed_is_near(s, guard->reg_slot))))
 			break;
-		s->probe--;
+		probe--;
 	}
-	return s->probe && mark && guard &&
-	       mark->slot == (s->managed.cframe | MARK_MANAGED | MARK_GUARDED) &&
-	       guard->reg_slot == frame && managed_is_same(s, guard);
+	s->probe = probe;
+	return probe && mark && guard && mark->slot == (cframe | MARK_MANAGED | MARK_GUARDED) &&
+	       guard->reg_slot == frame && guard->word_slot >> 32 &&
+	       (managed_word_of(bytes, s->managed.is.frame_code) & ~7ull) == guard->reg_word &&
+	       (__u32)(managed_word_of(bytes, s->managed.is.frame_instruction) - guard->reg_word) ==
+		       (__u32)guard->word_slot;
 }
 
 /* Returns the number of the code object of the frame that was read last; 0 as managed_code(). */
-static __always_inline __u32 managed_number(struct scratch *s, __u64 code)
+static __always_inline __u32 managed_number(struct scratch *s, struct thread_state *state,
+					    __u64 code)
 {
 	__u32 number;
 
-	s->managed.version_at = managed_version_at(s, code);
-	number = managed_noted(s, code);
+	s->managed.version_at = managed_version_at(s, managed_frame_bytes(s), code);
+	number = managed_noted(s, state, code);
 	if (number)
 		return number;
+	managed_trust_words(s);
 	number = managed_code(s, code);
 	if (number && s->managed.version)
 		managed_note_known(s, code, number);
 	return number;
+}
+
+/* Adds the frame s->managed.frame, which was read last, of the code object with a number, whose
+ * version is s->managed.version. Returns as managed_add_next(). */
+static __always_inline int managed_add_numbered(struct scratch *s, __u32 number)
+{
+	const __u8 *bytes = managed_frame_bytes(s);
+	__u64 code = managed_word_of(bytes, s->managed.is.frame_code) & ~7ull;
+	__u64 instruction = managed_word_of(bytes, s->managed.is.frame_instruction);
+	__u32 end = bytes[BOUNDED(s->managed.is.frame_end, MANAGED_FRAME_ROOM)];
+	bool is_last = end && s->managed.is.form == STACKD_INTERPRETER_CFRAME_ENTRY;
+	struct guard *guard = &s->guards[RECENT(s->n_new)];
+
+	guard->reg_slot = AS_STORED(s->managed.frame);
+	guard->reg_word = code;
+	guard->word_slot = managed_position(s->managed.version, code, instruction);
+	guard->word = s->managed.frame = managed_word_of(bytes, s->managed.is.frame_previous);
+	guard->origin = MARK_LIVE;
+	guard->reg = STACKD_REG_SP | end << 8 | s->managed.file << 16 |
+		     (s->managed.version ? 0 : MANAGED_UNVERSIONED) | (is_last ? MANAGED_LAST : 0);
+	instruction -= code + s->managed.is.code_start;
+	if ((__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK)
+		return 1;
+	if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)instruction >> 1)) {
+		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+		return 1;
+	}
+	s->managed.count++;
+	s->managed.is_whole = is_last;
+	return is_last;
 }
 
 /* Adds the next managed frame of the activation. Returns 1 to end the loop: with
@@ -129,58 +168,43 @@ static __always_inline __u32 managed_number(struct scratch *s, __u64 code)
 __noinline int managed_add_next(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 frame, code, instruction, previous;
-	__u32 end, number;
-	struct guard *guard;
+	struct thread_state *state;
+	const __u8 *bytes;
+	__u64 frame;
+	__u32 number;
 
 	if (!s)
 		return 1;
 	frame = s->managed.frame;
-	if (s->managed.new_code && !managed_send_code(s)) {
+	if (RARELY(s->managed.new_code) && !managed_send_code(s)) {
 		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 		return 1;
 	}
-	if (!frame || !managed_read_frame(s, frame))
+	if (!frame || (!managed_is_read(s, frame) && !managed_read_frame(s, frame)))
 		return 1;
-	if (managed_is_remembered(s, frame)) {
+	state = state_at(s);
+	if (managed_may_match(s, state, frame)) {
 		s->managed.may_match = 1;
 		return 1;
 	}
-	end = managed_frame_end(s);
-	previous = managed_frame_word(s, s->managed.is.frame_previous);
-	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY && end == MANAGED_OWNED_BY_C) {
-		s->managed.frame = previous;
-		s->managed.is_whole = 1;
+	bytes = managed_frame_bytes(s);
+	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY &&
+	    bytes[BOUNDED(s->managed.is.frame_end, MANAGED_FRAME_ROOM)] == MANAGED_OWNED_BY_C) {
 		s->managed.owned = frame;
+		s->managed.frame = managed_word_of(bytes, s->managed.is.frame_previous);
+		s->managed.is_whole = 1;
+		if (s->n_new > s->managed.frames_before)
+			s->guards[RECENT(s->n_new - 1)].reg |= MANAGED_LAST;
 		return 1;
 	}
-	code = managed_frame_code(s);
-	instruction = managed_frame_word(s, s->managed.is.frame_instruction);
-	guard = &s->guards[RECENT(s->n_new)];
-	*guard = (struct guard){.reg_slot = frame,
-				.reg_word = code,
-				.word = previous,
-				.origin = MARK_LIVE,
-				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
-	number = managed_number(s, code);
-	guard->word_slot = managed_position(s->managed.version, code, instruction);
-	instruction -= code + s->managed.is.code_start;
+	number = managed_number(s, state, managed_word_of(bytes, s->managed.is.frame_code) & ~7ull);
 	if (!number && s->managed.new_code)
 		return 0; /* the next turn sends it, and comes back */
-	s->managed.frame = previous;
 	if (!number) {
 		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 		return 1;
 	}
-	if ((__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK)
-		return 1;
-	if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)instruction >> 1)) {
-		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
-		return 1;
-	}
-	s->managed.count++;
-	s->managed.is_whole = s->managed.is.form == STACKD_INTERPRETER_CFRAME_ENTRY && end;
-	return s->managed.is_whole;
+	return managed_add_numbered(s, number);
 }
 
 /* Returns whether the record has room for a frame, perhaps in another part. */
@@ -482,8 +506,8 @@ static __always_inline bool managed_begin(struct scratch *s)
 	s->managed.is_for_daemon = 0;
 	s->managed.base = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
 	s->managed.steps = 0;
-	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s) ||
-	    managed_rests(s))
+	if (!managed_take_facts(s, s->location >> 48) ||
+	    (!managed_has_thread(s) && !managed_find_thread(s)) || managed_rests(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
 	if (managed_is_versioned(s))
@@ -551,10 +575,31 @@ __noinline int managed_count(struct scratch *given)
 	return 0;
 }
 
-/* Adds a frame that says that the activation's frames are not proven; or if some were sent, marks
- * all of the walk as not proven. */
-static __always_inline int managed_give_up(struct scratch *s)
+/* Counts an activation whose frames were added. Returns whether the rest of the stack is as it was
+ * remembered; then nothing more need be known of the activation. */
+static __always_inline int managed_is_added(struct scratch *s)
 {
+	struct stackd_counters *counted;
+	__u32 here = 0;
+
+	if (RARELY(!s->managed.has_matched || s->managed.why || s->managed.steps >= MANAGED_LONG)) {
+		managed_count(s);
+		return s->managed.has_matched;
+	}
+	counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
+	if (counted)
+		counted->n[STACKD_COUNT_MANAGED_FRAMES] += s->n_new - s->managed.frames_before;
+	return 1;
+}
+
+/* Adds a frame that says that the activation's frames are not proven; or if some were sent, marks
+ * all of the walk as not proven. Few activations need it, so it is out of the way of the others. */
+__noinline int managed_give_up(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
 	if (managed_is_parted(s)) {
 		managed_count(s);
 		s->walk.managed = MANAGED_NOT_PROVEN;
@@ -605,8 +650,12 @@ __noinline int managed_resume(struct scratch *given)
 }
 
 /* Notes that the innermost activation has no managed frames, for it is being entered or left. */
-static __always_inline int managed_in_transition(struct scratch *s)
+__noinline int managed_in_transition(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
 	s->walk.is_once = 1;
 	s->managed.why = STACKD_COUNT_MANAGED_ENTERING;
 	managed_count(s);
@@ -638,21 +687,32 @@ static __always_inline bool is_pushing(const struct scratch *s, const struct mar
 	return false;
 }
 
-/* Notes that the thread's state leads to this activation, whose own links are not set. The cframe
- * of the activation before is as far from its CFA (managed_find_cframe()). */
-static __always_inline void managed_note_unlinked(struct scratch *s)
+/* Leaves out the frames of an activation to which the thread's state leads, but whose own links are
+ * not set. The cframe of the activation before is as far from its CFA (managed_find_cframe()). */
+__noinline int managed_skip_linking(struct scratch *given)
 {
-	s->walk.managed = MANAGED_UNLINKED;
-	if (s->managed.cframe >= s->managed.cfa)
-		return;
-	s->managed.distance = s->managed.cfa - s->managed.cframe;
-	s->managed.distance_of = s->record.header.time_ns;
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
+	if (s->managed.cframe >= s->managed.low) {
+		s->walk.managed = MANAGED_UNLINKED;
+		if (s->managed.cframe < s->managed.cfa) {
+			s->managed.distance = s->managed.cfa - s->managed.cframe;
+			s->managed.distance_of = s->record.header.time_ns;
+		}
+	}
+	return managed_in_transition(s);
 }
 
 /* Leaves out the frames of such an activation. With cframes, what leads to the activation before is
  * set already. Otherwise nothing is proven. */
-static __always_inline int managed_skip_pushing(struct scratch *s)
+__noinline int managed_skip_pushing(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
 	if (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
 	    !managed_stack_word(s, s->managed.cframe + s->managed.is.cframe_previous,
 				&s->managed.cframe))
@@ -774,9 +834,9 @@ static __always_inline int managed_add_one(struct scratch *s, const struct mark 
 
 __noinline int managed_leaves(struct scratch *given); /* managed_regs.bpf.h */
 
-/* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED or
- * WALK_MANAGED_REGS, WALK_AGAIN or an end reason. A global function, so that the BPF verifier
- * checks it once. */
+/* Steps out of a function that runs bytecode, and has what it runs in registers, by the rule in
+ * s->switching. Returns WALK_MANAGED_REGS, WALK_AGAIN or an end reason. A global function, so that
+ * the BPF verifier checks it once. */
 __noinline int step_from_interpreter(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -785,12 +845,10 @@ __noinline int step_from_interpreter(struct scratch *given)
 	if (!s || (s->walk.is_exact && s->switching.saved_via_reg && at_return(s->walk.pc)))
 		return STACKD_END_BAD_RECIPE;
 	s->managed.low = s->walk.r[STACKD_REG_SP];
-	if (s->switching.cfa == STACKD_CFA_EVAL_REGS && !managed_leaves(s))
+	if (!managed_leaves(s))
 		return WALK_AGAIN;
 	end = walk_step_plain(&s->walk, &s->switching);
-	if (end != WALK_GO_ON)
-		return end;
-	return s->switching.cfa == STACKD_CFA_EVAL_REGS ? WALK_MANAGED_REGS : WALK_MANAGED;
+	return end == WALK_GO_ON ? WALK_MANAGED_REGS : end;
 }
 
 /* Steps by the rule in s->switching, whose kind only runtimes have. */
@@ -800,8 +858,8 @@ __noinline int runtime_step(struct scratch *given)
 
 	if (!s || s->switching.cfa == STACKD_CFA_COPIED)
 		return STACKD_END_BAD_RECIPE;
-	return s->switching.cfa >= STACKD_CFA_EVAL ? step_from_interpreter(s)
-						   : step_to_other_stack(s);
+	return s->switching.cfa == STACKD_CFA_EVAL_REGS ? step_from_interpreter(s)
+							: step_to_other_stack(s);
 }
 
 /*
@@ -818,11 +876,13 @@ __noinline int managed_frames(struct scratch *given)
 
 	if (!s)
 		return 0;
-	s->end = s->walk.pc ? STACKD_END_ENTRY : end_at_zero(s);
-	if (!s->walk.pc)
+	s->end = STACKD_END_ENTRY;
+	if (RARELY(!s->walk.pc)) {
+		s->end = end_at_zero(s);
 		return 1;
-	if (s->walk.managed == MANAGED_NOT_PROVEN ||
-	    (s->walk.managed == MANAGED_ENDED && !managed_resume(s)))
+	}
+	if (RARELY(s->walk.managed == MANAGED_NOT_PROVEN ||
+		   (s->walk.managed == MANAGED_ENDED && !managed_resume(s))))
 		return 0;
 	mark = &s->marks[RECENT(s->n_new - 1)];
 	cfa = s->managed.cfa = s->walk.r[STACKD_REG_SP];
@@ -834,39 +894,35 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.frames_before = s->n_new;
 	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
 	is_first = s->walk.managed == MANAGED_NOT_MET;
-	if (s->walk.managed >= MANAGED_RUBY || (is_first && !managed_begin(s)))
+	if (RARELY(s->walk.managed >= MANAGED_RUBY || (is_first && !managed_begin(s))))
 		return managed_give_up(s);
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
-	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+	if (RARELY(s->managed.is.form == STACKD_INTERPRETER_OBJECT))
 		return managed_add_one(s, mark, cfa, is_first);
-	if (is_pushing(s, mark) && (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
-				    s->managed.cframe - s->managed.low < cfa - s->managed.low))
+	if (RARELY(is_pushing(s, mark)) &&
+	    (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
+	     s->managed.cframe - s->managed.low < cfa - s->managed.low))
 		return managed_skip_pushing(s);
 	if (s->managed.is.form == STACKD_INTERPRETER_OWNER) {
-		if (!managed_add_owned(s, cfa))
+		if (RARELY(!managed_add_owned(s, cfa)))
 			return managed_give_up(s);
-		managed_count(s);
-		return s->managed.has_matched;
+		return managed_is_added(s);
 	}
-	if (s->managed.cframe - s->managed.low >= cfa - s->managed.low &&
+	if (RARELY(s->managed.cframe - s->managed.low >= cfa - s->managed.low) &&
 	    !managed_switch_cframe(s, cfa) && s->managed.cframe >= cfa && !s->managed.count &&
 	    mark->slot & MARK_EXACT)
 		return managed_in_transition(s);
-	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
-		if (s->managed.cframe >= s->managed.low)
-			managed_note_unlinked(s);
-		return managed_in_transition(s);
-	}
-	if ((s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
-	     s->managed.cframe >= cfa) &&
+	if (RARELY(is_linking(s, mark))) /* the links in its cframe must not be believed yet */
+		return managed_skip_linking(s);
+	if (RARELY(s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
+		   s->managed.cframe >= cfa) &&
 	    !managed_find_cframe(s, cfa)) {
 		s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
 		return managed_give_up(s);
 	}
-	if (!managed_add_all(s))
+	if (RARELY(!managed_add_all(s)))
 		return managed_give_up(s);
-	managed_count(s);
-	return s->managed.has_matched;
+	return managed_is_added(s);
 }
 
 #endif

@@ -67,7 +67,7 @@ __noinline int chain_take(struct scratch *given)
 	code = managed_frame_code(s);
 	instruction = managed_frame_word(s, s->managed.is.frame_instruction) - code -
 		      s->managed.is.code_start;
-	number = managed_number(s, code);
+	number = managed_number(s, state_at(s), code);
 	if (!number)
 		return !s->managed.new_code; /* the next turn sends it, and comes back */
 	if ((__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK)

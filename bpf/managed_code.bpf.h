@@ -45,6 +45,12 @@
 #define MANAGED_MOST_SENT   64	       /* code objects whose names a sample sends */
 #define MANAGED_CHUNKS	    (1u << 20) /* more than between two frames in the same memory */
 #define MANAGED_OWNED_BY_C  3	       /* the owner of a frame that is no function's */
+#define MANAGED_FRAME_ROOM  128 /* STACKD_MANAGED_FRAME_BYTES, rounded up to a power of two */
+
+/* In a managed frame's guard.reg, above the register's number, of which WALK_REGS are. */
+#define MANAGED_LAST	    0x80 /* the frame is its activation's first one: no further one follows */
+#define MANAGED_UNVERSIONED 0x40 /* its code object has no version */
+#define MANAGED_ENDS	    (MANAGED_LAST | MANAGED_UNVERSIONED)
 
 /* Interpreters, by file number. */
 struct {
@@ -239,9 +245,18 @@ __noinline int managed_send_record(struct scratch *given, __u32 size)
 	key.address = s->managed.new_code;
 	key.hash = s->managed.new_hash;
 	bpf_map_update_elem(&managed_codes, &key, &number, BPF_ANY);
-	managed_disturb(s);
-	count(STACKD_COUNT_MANAGED_CODES);
 	s->managed.new_code = 0;
+	return number;
+}
+
+/* Notes that a new code object was sent, if it has a number. Its caller does so, since all stack
+ * frames together have 512 bytes. */
+static __always_inline __u32 managed_note_sent(struct scratch *s, __u32 number)
+{
+	if (number) {
+		managed_disturb(s);
+		count(STACKD_COUNT_MANAGED_CODES);
+	}
 	return number;
 }
 
@@ -264,7 +279,7 @@ __noinline int managed_send_code(struct scratch *given)
 	managed_lines(s, managed_word(s, s->managed.is.code_lines));
 	size = __builtin_offsetof(struct stackd_managed_record, lines) + record->code.line_bytes;
 	FORGET(size);
-	return managed_send_record(s, size);
+	return managed_note_sent(s, managed_send_record(s, size));
 }
 
 /* Mixes the first bytes of what was read, which begin at the word `start`, into a hash. */
@@ -403,17 +418,13 @@ static __always_inline struct managed_known *managed_known_at(struct thread_stat
 
 /* Returns the number of a code object that is certain to be the one that the thread has noted: the
  * frame before has called itself, or no code object was made since, or its version is the same. 0:
- * it is not certain. Sets s->managed.version. A global function, so that the BPF verifier checks it
- * once. */
-__noinline int managed_noted(struct scratch *given, __u64 address)
+ * it is not certain. Sets s->managed.version. */
+static __always_inline __u32 managed_noted(struct scratch *s, struct thread_state *state,
+					   __u64 address)
 {
-	struct scratch *s = CHECKED(given);
-	struct thread_state *state = s ? state_at(s) : NULL;
 	struct managed_known *known;
 	__u32 version;
 
-	if (!s)
-		return 0;
 	if (managed_is_repeated(s, address))
 		return s->managed.last_number;
 	if (!state || !managed_has_versions(state))
@@ -432,7 +443,7 @@ __noinline int managed_noted(struct scratch *given, __u64 address)
 }
 
 /* Notes the number of a code object, whose version is s->managed.version. */
-static __always_inline void managed_note_known(struct scratch *s, __u64 address, __u32 number)
+static __noinline void managed_note_known(struct scratch *s, __u64 address, __u32 number)
 {
 	struct thread_state *state = state_at(s);
 
@@ -510,17 +521,19 @@ static __noinline __u64 managed_function_hash(struct scratch *s, __u64 words)
 	return mix(words ^ version) & ~1ull;
 }
 
-/* Returns whether an object with a version is known by its words alone, which have the version. */
-static __noinline int managed_words_suffice(struct scratch *s)
+/* Finds out, for managed_code(), whether an object with a version is known by its words alone,
+ * which have the version. */
+static __noinline int managed_trust_words(struct scratch *s)
 {
-	return s->managed.version && (managed_has_versions(state_at(s)) || !managed_is_restless(s));
+	s->managed.trusts_words = managed_has_versions(state_at(s)) || !managed_is_restless(s);
+	return 0;
 }
 
 /* Returns the number of the code object at an address. 0: there is no code object; or, if
  * s->managed.new_code is set, the caller has to send its names first. Code objects with the same
  * address are distinguished by their words, if a version is among these; otherwise, and if
- * interpreters may have given the same version, by their content. Sets s->managed.version to the
- * version << 32. */
+ * interpreters may have given the same version, by their content (managed_trust_words()). Sets
+ * s->managed.version to the version << 32. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -534,7 +547,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 	words = key.hash = managed_words_hash(s);
 	if (s->managed.is.function_version)
 		key.hash = managed_function_hash(s, words);
-	if (managed_words_suffice(s)) {
+	if (s->managed.version && s->managed.trusts_words) {
 		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 		if (known)
 			return managed_note_code(s, address, *known);
@@ -648,6 +661,18 @@ __noinline int managed_read_frame(struct scratch *given, __u64 frame)
 	return 1;
 }
 
+/* Returns the bytes of the frame that was read last. */
+static __always_inline const __u8 *managed_frame_bytes(const struct scratch *s)
+{
+	return s->managed_run + BOUNDED(s->managed.run_at, 2 * MANAGED_RUN);
+}
+
+/* Returns the word at an offset of a frame's bytes. */
+static __always_inline __u64 managed_word_of(const __u8 *frame, __u32 offset)
+{
+	return *(const __u64 *)(frame + BOUNDED(offset, MANAGED_FRAME_ROOM));
+}
+
 /* Returns a word of the frame that was read last. */
 static __always_inline __u64 managed_frame_word(const struct scratch *s, __u32 offset)
 {
@@ -674,11 +699,12 @@ static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 i
 	return version | (__u32)(instruction - code);
 }
 
-/* Returns the address of the version of the frame that was read last, with its code object. */
-static __always_inline __u64 managed_version_at(const struct scratch *s, __u64 code)
+/* Returns the address of the version of a frame, with its code object. */
+static __always_inline __u64 managed_version_at(const struct scratch *s, const __u8 *frame,
+						__u64 code)
 {
 	return s->managed.is.function_version
-		       ? managed_frame_word(s, s->managed.is.frame_function) +
+		       ? managed_word_of(frame, s->managed.is.frame_function) +
 				 s->managed.is.function_version
 		       : code + s->managed.is.code_version;
 }
@@ -706,7 +732,8 @@ static __always_inline bool managed_is_same(const struct scratch *s, const struc
 	if (s->managed.is_calm)
 		return true;
 	return !bpf_probe_read_user(&version, sizeof(version),
-				    (const void *)managed_version_at(s, guard->reg_word)) &&
+				    (const void *)managed_version_at(s, managed_frame_bytes(s),
+								     guard->reg_word)) &&
 	       version == position >> 32;
 }
 
@@ -830,8 +857,9 @@ __noinline int managed_mark_holds(struct scratch *given, __u32 index)
 
 	if (!mark || !guard)
 		return false;
-	if (index < s->check_from && above && above->slot != mark->slot &&
-	    !managed_is_last(s, mark, guard))
+	if (index < s->check_from && above &&
+	    (above->slot == mark->slot ? s->managed.chained != guard->reg_slot
+				       : !managed_is_last(s, mark, guard)))
 		return false;
 	if (!managed_read_frame(s, guard->reg_slot))
 		return false;
@@ -869,7 +897,7 @@ __noinline int managed_holds_by_content(struct scratch *given)
 	return 1;
 }
 
-#define MANAGED_MARKS_A_TURN 16
+#define MANAGED_MARKS_A_TURN 32
 
 /* Returns whether what comes before an activation leads to `frame`, its last one, by words that
  * were read before. `chained` is where the last frame of the activation before it leads. */
@@ -890,57 +918,85 @@ static __always_inline bool managed_leads_at_hand(const struct scratch *s, __u64
 static __always_inline bool managed_has_version(const struct scratch *s, const __u8 *frame,
 						const struct guard *guard)
 {
-	__u64 at = guard->reg_word + s->managed.is.code_version;
+	__u64 at = managed_version_at(s, frame, guard->reg_word);
 	__u32 version;
 
-	if (s->managed.is.function_version)
-		at = *(const __u64 *)(frame + BOUNDED(s->managed.is.frame_function, 128)) +
-		     s->managed.is.function_version;
 	return !bpf_probe_read_user(&version, sizeof(version), (const void *)at) &&
 	       version == guard->word_slot >> 32;
 }
 
-/* Returns whether a frame, at an address of managed_run, has the words of the remembered one, at
- * these offsets. All differences are put together, since each branch would cost more. Which frames
- * end an activation need not be compared: if the words are the same, then these are, for code of C
- * has no function's code object, and an activation leads to the last frame of its own. */
-static __always_inline bool managed_is_as_was(const __u8 *frame, const struct guard *guard,
-					      __u32 code_at, __u32 previous_at,
-					      __u32 instruction_at)
-{
-	__u64 code = guard->reg_word;
+/* Returns an offset in frames of a layout, which a constant says. Others are read from memory each
+ * time, since the program's stack has no room for them. */
+#define MANAGED_AT(layout, as_3_12, as_3_11, offset)                                               \
+	((layout) == MANAGED_AS_3_12   ? (as_3_12)                                                 \
+	 : (layout) == MANAGED_AS_3_11 ? (as_3_11)                                                 \
+				       : BOUNDED(AS_STORED(offset), MANAGED_FRAME_ROOM))
 
-	return !(((*(const __u64 *)(frame + code_at) & ~7ull) ^ code) |
-		 (*(const __u64 *)(frame + previous_at) ^ guard->word) |
-		 (__u32)((*(const __u64 *)(frame + instruction_at) - code) ^ guard->word_slot));
+/* Returns the word of a frame that leads to the frame before. */
+static __always_inline __u64 managed_previous_of(const struct scratch *s, const __u8 *frame,
+						 enum managed_layout layout)
+{
+	return *(const __u64 *)(frame + MANAGED_AT(layout, 8, 48, s->managed.is.frame_previous));
+}
+
+/* Returns 0 if a frame, whose bytes are given, is the remembered one at `at`. All differences are
+ * put together, since each branch would cost more. Which frames end an activation need not be
+ * compared: if the words are the same, then these are, for code of C has no function's code object,
+ * and an activation leads to the last frame of its own. */
+static __always_inline __u64 managed_difference(const struct scratch *s, const __u8 *frame,
+						__u64 at, const struct guard *guard,
+						enum managed_layout layout)
+{
+	__u64 code = *(const __u64 *)(frame + MANAGED_AT(layout, 0, 32, s->managed.is.frame_code));
+	__u64 instruction = *(
+		const __u64 *)(frame + MANAGED_AT(layout, 56, 56, s->managed.is.frame_instruction));
+
+	return ((code & ~7ull) ^ guard->reg_word) | (at ^ guard->reg_slot) |
+	       (__u32)((instruction - guard->reg_word) ^ guard->word_slot);
 }
 
 /* Does this for the marks of an activation from mark `next` on, rootwards, as far as frames are in
- * managed_run. Returns the first one, +1, that is not of such a frame, or has changed. Most frames
- * of a path are compared here, so nothing is stored in between, and offsets are constants if they
- * are usual. */
+ * managed_run. The frames' own links are followed from the one at s->managed.chained on. Returns
+ * how many marks hold, up to one that is not of such a frame, or has changed. Most frames of a path
+ * are compared here, so nothing is stored in between, and only guards are read; if frames have a
+ * usual layout, and no code object was made, neither offsets nor versions are. */
 static __always_inline __u32 managed_pass_marks(struct scratch *s, struct thread_state *state,
-						__u32 next, __u32 code_at, __u32 previous_at,
-						__u32 instruction_at)
+						__u32 next, enum managed_layout layout)
 {
-	__u64 slot = state->marks[BOUNDED(next, MAX_MARKS)].slot;
+	const struct guard *guard = &state->guards[BOUNDED(next, MAX_MARKS)];
+	__u64 at = s->managed.chained;
+	__u32 passed;
 
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < MANAGED_MARKS_A_TURN; i++) {
-		__u64 index = BOUNDED(next, MAX_MARKS);
-		const struct guard *guard = &state->guards[index];
-		__u64 at = guard->reg_slot - s->managed.run_base;
-		const __u8 *frame = s->managed_run + BOUNDED(at, MANAGED_RUN);
+	for (passed = 0; passed < MANAGED_MARKS_A_TURN; passed++) {
+		__u64 offset = at - s->managed.run_base;
+		const __u8 *frame = s->managed_run + BOUNDED(offset, MANAGED_RUN);
 
-		if (at >= s->managed.run_plain || state->marks[index].slot != slot ||
-		    !managed_is_as_was(frame, guard, code_at, previous_at, instruction_at) ||
-		    !(guard->word_slot >> 32) ||
-		    (!s->managed.is_calm && !managed_has_version(s, frame, guard)))
+		if (offset >= s->managed.run_plain ||
+		    managed_difference(s, frame, at, guard, layout) ||
+		    (layout == MANAGED_ELSEWHERE && !s->managed.is_calm &&
+		     !managed_has_version(s, frame, guard)))
 			break;
-		if (!next--)
-			break;
+		if (RARELY(guard->reg & MANAGED_ENDS)) {
+			if (guard->reg & MANAGED_UNVERSIONED ||
+			    managed_previous_of(s, frame, layout) != guard->word)
+				break;
+			s->managed.chained = guard->word;
+			return passed + 1;
+		}
+		at = managed_previous_of(s, frame, layout);
+		guard--; /* the last one ends, so the next one is there */
 	}
-	return next + 1;
+	s->managed.chained = at;
+	return passed;
+}
+
+/* Returns whether a mark is the first one that is compared, or the first one of its activation. */
+static __always_inline bool managed_is_first(const struct scratch *s,
+					     const struct thread_state *state, __u32 index)
+{
+	return index >= s->check_from || state->marks[BOUNDED(index + 1, MAX_MARKS)].slot !=
+						 state->marks[BOUNDED(index, MAX_MARKS)].slot;
 }
 
 /* Returns whether what comes before an activation leads to its frame with this mark, by words that
@@ -948,10 +1004,8 @@ static __always_inline __u32 managed_pass_marks(struct scratch *s, struct thread
 static __always_inline bool managed_begins_at_hand(const struct scratch *s,
 						   const struct thread_state *state, __u32 index)
 {
-	__u64 slot = state->marks[BOUNDED(index, MAX_MARKS)].slot;
-
-	return index >= s->check_from || state->marks[BOUNDED(index + 1, MAX_MARKS)].slot == slot ||
-	       managed_leads_at_hand(s, slot & ~MARK_FLAGS,
+	return index >= s->check_from || !managed_is_first(s, state, index) ||
+	       managed_leads_at_hand(s, state->marks[BOUNDED(index, MAX_MARKS)].slot & ~MARK_FLAGS,
 				     state->guards[BOUNDED(index, MAX_MARKS)].reg_slot,
 				     s->managed.chained);
 }
@@ -963,57 +1017,70 @@ __noinline int managed_marks_in_run(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
-	__u32 next = s ? s->check - 1 : 0;
+	__u32 next = s ? s->check - 1 : 0, passed;
+	const struct guard *guard;
 
-	if (!state || s->managed.run_of != s->record.header.time_ns ||
-	    state->guards[BOUNDED(next, MAX_MARKS)].reg >> 16 != s->managed.file ||
-	    !managed_begins_at_hand(s, state, next))
+	if (!state || s->managed.run_of != s->record.header.time_ns)
 		return 0;
-	if (s->managed.layout == MANAGED_AS_3_12)
-		next = managed_pass_marks(s, state, next, 0, 8, 56);
-	else if (s->managed.layout == MANAGED_AS_3_11)
-		next = managed_pass_marks(s, state, next, 32, 48, 56);
+	guard = &state->guards[BOUNDED(next, MAX_MARKS)];
+	if (guard->reg >> 16 != s->managed.file || !managed_begins_at_hand(s, state, next))
+		return 0;
+	if (managed_is_first(s, state, next))
+		s->managed.chained = guard->reg_slot;
+	if (s->managed.layout == MANAGED_AS_3_12 && s->managed.is_calm)
+		passed = managed_pass_marks(s, state, next, MANAGED_AS_3_12);
+	else if (s->managed.layout == MANAGED_AS_3_11 && s->managed.is_calm)
+		passed = managed_pass_marks(s, state, next, MANAGED_AS_3_11);
 	else
-		next = managed_pass_marks(s, state, next, BOUNDED(s->managed.is.frame_code, 128),
-					  BOUNDED(s->managed.is.frame_previous, 128),
-					  BOUNDED(s->managed.is.frame_instruction, 128));
-	if (s->check == next)
-		return 0;
-	s->check = next;
-	s->managed.chained = state->guards[BOUNDED(next, MAX_MARKS)].word;
-	return 1;
+		passed = managed_pass_marks(s, state, next, MANAGED_ELSEWHERE);
+	s->check -= passed;
+	return passed != 0;
 }
 
-/* Returns whether the managed frame with a mark and a guard is unchanged. */
-static __always_inline bool managed_any_holds(struct scratch *s, const struct guard *guard,
-					      __u32 index)
-{
-	if (!managed_take_facts(s, guard->reg >> 16))
-		return false;
-	return s->managed.is.form == STACKD_INTERPRETER_OBJECT ? managed_object_holds(s, index)
-							       : managed_mark_holds(s, index);
-}
-
-/* Checks managed marks that were read before, from s->check - 1 on, or if that is none of them,
- * this mark alone, of either kind. Returns 1 to end the loop; s->check is then 0 if all marks hold.
- */
+/* Checks the marks of an activation's managed frames that were read before, from s->check - 1 on,
+ * or one that was not; and behind these, or at once, those of some native frames. Returns 1 to end
+ * the loop; s->check is then 0 if all marks hold. */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	struct thread_state *state = state_at(s);
-	__u32 index;
+	__u32 index = s->check - 1;
 
 	(void)turn;
-	if (!state)
+	if (!state || index >= MAX_MARKS)
 		return 1;
-	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED &&
-	    s->managed.is.form != STACKD_INTERPRETER_OBJECT && managed_marks_in_run(s))
-		return !s->check;
-	index = s->check - 1;
-	if (index >= MAX_MARKS)
+	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED &&
+	    !managed_marks_in_run(s)) {
+		if (!managed_take_facts(s, state->guards[BOUNDED(index, MAX_MARKS)].reg >> 16) ||
+		    s->managed.is.form == STACKD_INTERPRETER_OBJECT ||
+		    !managed_mark_holds(s, index))
+			return 1;
+		s->check = index;
+	}
+	for (int i = 0; i < MARKS_A_TURN && s->check; i++) {
+		index = s->check - 1;
+		if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED)
+			return 0;
+		if (!mark_holds(s, state, index))
+			return 1;
+		s->check = index;
+	}
+	return !s->check;
+}
+
+/* Checks the mark s->check - 1, of a native frame or of an object. Returns as check_any_mark(). */
+static long check_object_mark(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct thread_state *state = state_at(s);
+	__u32 index = s->check - 1;
+
+	(void)turn;
+	if (!state || index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
-		    ? !managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index)
+		    ? s->managed.file != state->guards[BOUNDED(index, MAX_MARKS)].reg >> 16 ||
+			      !managed_object_holds(s, index)
 		    : !mark_holds(s, state, index))
 		return 1;
 	s->check = index;
@@ -1030,8 +1097,13 @@ __noinline int managed_check(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 
-	if (!state || (!managed_has_versions(state) && managed_is_restless(s)))
+	if (!state || (!managed_has_versions(state) && managed_is_restless(s)) ||
+	    !managed_take_facts(s, state->guards[BOUNDED(s->check - 1, MAX_MARKS)].reg >> 16))
 		return 0;
+	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT) {
+		bpf_loop(MAX_MARKS, check_object_mark, &s, 0);
+		return 1;
+	}
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MANAGED_BY_CONTENT; i++) {
 		s->managed.by_content = 0;

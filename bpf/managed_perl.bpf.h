@@ -273,7 +273,8 @@ __noinline int perl_send_code(struct scratch *given)
 	record->code.line_bytes = 0;
 	perl_file(&record->code.file, s->managed.function.file);
 	perl_name(s, &record->code.name);
-	return managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines));
+	return managed_note_sent(
+		s, managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines)));
 }
 
 /* Returns the number of the function, or block, whose context was read last, and sets

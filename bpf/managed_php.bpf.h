@@ -146,7 +146,8 @@ __noinline int php_send_code(struct scratch *given)
 		php_name(s, &record->code.name);
 	else
 		php_name_main(&record->code.name);
-	return managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines));
+	return managed_note_sent(
+		s, managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines)));
 }
 
 /* Reads where the names of the function are whose words were read. Returns a hash of them; 0: they

@@ -127,7 +127,8 @@ __noinline int ruby_send_code(struct scratch *given)
 	record->code.line_bytes = 0;
 	ruby_text(s, s->managed.function.file, &record->code.file);
 	ruby_text(s, s->managed.function.label, &record->code.name);
-	return managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines));
+	return managed_note_sent(
+		s, managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines)));
 }
 
 /* Returns the number of the function with the body that was read, by its content; 0 as

@@ -211,6 +211,16 @@ __noinline int managed_note_home(struct scratch *given)
 	return 0;
 }
 
+/* Returns whether the state of the current thread, whose walk is at an activation, is where it was
+ * with the last walk, which is usual; and reads it. */
+static __always_inline bool managed_has_thread(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	return state && state->managed_of == state->start_time &&
+	       managed_thread_fits(s, state->managed_thread);
+}
+
 /* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
  * found one. */
 __noinline int managed_find_thread(struct scratch *given)

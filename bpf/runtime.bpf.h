@@ -5,8 +5,8 @@
  *
  *   by a rule   the table of a program's file has rules of kinds that only this runtime has:
  *               NAME_has_rule(rule), step_to_other_stack(s) by s->switching
- *   bytecode    a function of a file runs it: STACKD_CFA_EVAL or STACKD_CFA_EVAL_REGS,
- *               step_from_interpreter(s);
+ *   bytecode    a function of a file runs it: STACKD_CFA_EVAL, a plain step, or
+ *               STACKD_CFA_EVAL_REGS, step_from_interpreter(s);
  *               STACKD_CFA_COPIED: the daemon walks
  *   in code     the code is in no file: step_in_NAME(s), once user space has sent the facts about
  *               the process (stackd_runtimes.h)
@@ -22,10 +22,11 @@
 /* the same out of Ruby's, PHP's or Perl's, by registers */
 #define WALK_MANAGED_REGS 251
 
-/* Returns whether a rule is of a kind that only a runtime has. */
+/* Returns whether a rule is of a kind that only a runtime has, but for the plain one of functions
+ * that run Python's bytecode. */
 static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
 {
-	return go_has_rule(rule) || rule->cfa >= STACKD_CFA_EVAL;
+	return go_has_rule(rule) || rule->cfa > STACKD_CFA_EVAL;
 }
 
 __noinline int runtime_step(struct scratch *given); /* managed.bpf.h */

@@ -308,7 +308,9 @@ struct scratch {
 		__u32 bytes_before, frames_before; /* the activation's managed frames */
 		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
 		__u64 version;		  /* of the last code object << 32; 0: it has none */
-		__u32 count_before, pad2;
+		__u32 count_before;
+		__u32 trusts_words;	   /* managed_code() need not compare contents, if there are
+					    * versions */
 		__u32 wants_all, n_states; /* a search is for all states of the thread, and has
 					    * found so many */
 		__u32 sent;		   /* code objects of the walk whose names had to be sent */

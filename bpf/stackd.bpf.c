@@ -275,6 +275,13 @@ __noinline int managed_finish(struct scratch *given);
 __noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
 __noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
 
+/* Returns whether only the end of a walk proves its managed frames. */
+static __always_inline bool is_proven_at_end(const struct scratch *s)
+{
+	return s->managed.is.form == STACKD_INTERPRETER_OBJECT ||
+	       s->managed.is.form == STACKD_INTERPRETER_PERL;
+}
+
 /* Adds the managed frames between the frame that the walk has left and the one that it is at.
  * Returns 1 to end the walk. */
 static __always_inline long walk_managed(struct scratch *s, int end)
@@ -695,7 +702,7 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	send_reading(s);
 	walk_from_leaf(s);
 	bpf_loop(4 * STACKD_DEEP_MOST, walk_frame, &s, 0);
-	if (with_managed && s->walk.managed)
+	if (with_managed && s->walk.managed && is_proven_at_end(s))
 		managed_finish(s);
 	if (RARELY(s->end == ROOT_BITS(STACKD_ROOT_CROSSED)) && is_left_by_signal(s))
 		s->end = STACKD_END_ENTRY;

@@ -65,6 +65,8 @@ __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 /* Steps to the caller by a rule. Returns WALK_GO_ON, WALK_AGAIN, WALK_MANAGED or an end reason. */
 static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
+	int end;
+
 	if (rule->cfa == STACKD_CFA_DAEMON)
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_SWITCH)
@@ -78,7 +80,10 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 							     : STACKD_END_NO_RECIPE;
 	if (rule->cfa == STACKD_CFA_SIGNAL)
 		return step_from_signal(s, rule->cfa_offset);
-	return walk_step_plain(&s->walk, rule);
+	if (RARELY(rule->cfa == STACKD_CFA_EVAL))
+		s->managed.low = s->walk.r[STACKD_REG_SP];
+	end = walk_step_plain(&s->walk, rule);
+	return RARELY(rule->cfa == STACKD_CFA_EVAL) && end == WALK_GO_ON ? WALK_MANAGED : end;
 }
 
 #endif

@@ -57,9 +57,6 @@ struct thread_state {
 	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
 	__u8 is_lean;	/* its walks need no callee-saved register other than the frame pointer */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
-	/* Root first. */
-	struct mark marks[MAX_MARKS];
-	struct guard guards[MAX_MARKS];
 	/* Of managed frames; not believed, but tried first. */
 	__u64 managed_thread; /* the address of the interpreter's state of the thread */
 	__u64 managed_low;    /* the address of the memory that has its last frames */
@@ -74,6 +71,9 @@ struct thread_state {
 	__u32 managed_broken; /* since so many in a row were not proven */
 	__u32 unused;
 	__u64 unused2[5];
+	/* Root first. */
+	struct mark marks[MAX_MARKS];
+	struct guard guards[MAX_MARKS];
 	struct managed_known managed_known[MANAGED_KNOWN];
 };
 
