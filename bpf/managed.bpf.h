@@ -83,19 +83,23 @@ static __always_inline bool put_managed(struct scratch *s, __u64 number, __u64 i
 }
 
 /* Returns whether the frame that was read last seems to be a remembered one, by its address, code
- * object and instruction. Its mark is then s->probe - 1, from which on all words
- * will be compared. */
-static __noinline int managed_may_match(struct scratch *s, const struct thread_state *state,
-					__u64 frame)
+ * object and instruction. Its mark is then s->probe - 1, from which on all words will be compared.
+ * A global function, so that the BPF verifier checks its loop once. */
+__noinline int managed_may_match(struct scratch *given, __u64 frame)
 {
-	const __u8 *bytes = managed_frame_bytes(s);
-	__u64 cframe = s->managed.cframe;
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
 	const struct guard *guard = NULL;
 	const struct mark *mark = NULL;
-	__u32 probe = s->probe;
+	const __u8 *bytes;
+	__u64 cframe;
+	__u32 probe;
 
 	if (!state || s->managed.no_match)
 		return 0;
+	bytes = managed_frame_bytes(s);
+	cframe = s->managed.cframe;
+	probe = s->probe;
 	for (int i = 0; i < 64 && probe; i++) {
 		mark = &state->marks[BOUNDED(probe - 1, MAX_MARKS)];
 		guard = &state->guards[BOUNDED(probe - 1, MAX_MARKS)];
@@ -182,11 +186,11 @@ __noinline int managed_add_next(struct scratch *given)
 	}
 	if (!frame || (!managed_is_read(s, frame) && !managed_read_frame(s, frame)))
 		return 1;
-	state = state_at(s);
-	if (managed_may_match(s, state, frame)) {
+	if (managed_may_match(s, frame)) {
 		s->managed.may_match = 1;
 		return 1;
 	}
+	state = state_at(s);
 	bytes = managed_frame_bytes(s);
 	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY &&
 	    bytes[BOUNDED(s->managed.is.frame_end, MANAGED_FRAME_ROOM)] == MANAGED_OWNED_BY_C) {
