@@ -289,9 +289,11 @@ static enum stackd_end_reason walk_file(const void *code, size_t len, uint64_t p
 	return reason;
 }
 
-/* nops; mov $15, %rax; syscall; call .+5; nops. The file's entry is its first byte of data. */
-static const uint8_t bare_code[200] = {[100] = 0x90, 0x48, 0xc7,	 0xc0, 0x0f, 0, 0, 0,
-				       0x0f,	     0x05, [120] = 0xe8, 0,    0,    0, 0};
+/* nops; ret; nops; mov $15, %rax; syscall; call .+5; nops. The file's entry is its first byte of
+ * data, and no call is in its start code. */
+static const uint8_t bare_code[200] = {
+	[90] = 0xc3, [100] = 0x90, 0x48, 0xc7,	       0xc0, 0x0f, 0, 0,
+	0,	     0x0f,	   0x05, [120] = 0xe8, 0,    0,	   0, 0};
 
 static void test_signal_return_without_cfi(void **state)
 {
