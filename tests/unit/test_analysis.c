@@ -127,6 +127,19 @@ static void test_return_again(void **state)
 	/* push %rcx; push %rax; push 0x10(%rsp); mov %rdx,0x18(%rsp): a tail call's arguments */
 	RULE(&rule, 0x51, 0x50, 0xff, 0x74, 0x24, 0x10, 0x48, 0x89, 0x54, 0x24, 0x18);
 	assert_int_equal(rule.cfa_offset, 8);
+	/* push (%rsp); call: the copy is an argument, and the frame is as it was */
+	RULE(&rule, 0xff, 0x34, 0x24);
+	assert_int_equal(rule.cfa_offset, 16);
+	RULE(&rule, 0xff, 0x34, 0x24, 0xe8, 0x10, 0, 0, 0);
+	assert_int_equal(rule.cfa_offset, 16);
+	RULE(&rule, 0xff, 0x34, 0x24, 0xe8, 0x10, 0, 0, 0, 0x58); /* pop %rax */
+	assert_int_equal(rule.cfa_offset, 8);
+	/* pop %rdi; push %rdi; push %rdi: the second one is an argument, too */
+	RULE(&rule, 0x5f, 0x57, 0x57);
+	assert_int_equal(rule.cfa_offset, 16);
+	/* push (%rsp); push %rax; mov %rdx,0x10(%rsp): the next return jumps to the copy later */
+	s = after((const uint8_t[]){0xff, 0x34, 0x24, 0x50, 0x48, 0x89, 0x54, 0x24, 0x10}, 9);
+	assert_false(frame_state_rule(&s, &rule, &why));
 	/* push 0x8(%rsp) behind push %rcx; push %rax: another word */
 	RULE(&rule, 0x51, 0x50, 0xff, 0x74, 0x24, 0x08);
 	assert_int_equal(rule.cfa_offset, 32);

@@ -100,6 +100,26 @@ static void hold(struct frame_state *s, struct frame_value v, int32_t at)
 	s->held_at[k] = at;
 }
 
+/* Counts distances from where the CFA is now that the return address is on top of the stack, and
+ * not where it was. What the frame had is above it, and slots of saved registers are no more. */
+static void begin_again(struct frame_state *s)
+{
+	const struct frame_value top = s->reg[INSN_SP];
+
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
+		if (s->reg[r].origin != FRAME_CFA || top.origin != FRAME_CFA)
+			s->reg[r] = (struct frame_value){0};
+		else
+			s->reg[r] = moved(s->reg[r], ARCH_RETURN_SLOT - (int64_t)top.offset);
+	}
+	memset(s->saved, 0, sizeof(s->saved));
+	for (int k = 0; k < FRAME_HELD_COUNT; k++)
+		forget_held(s, k);
+	s->copy = (struct frame_value){0};
+	s->reg[INSN_SP] = (struct frame_value){ARCH_RETURN_SLOT, FRAME_CFA};
+	s->changed &= ~(FRAME_HAS_TARGET | FRAME_SP_LOADED | FRAME_SP_SHARED);
+}
+
 /* Writes a register to a slot. */
 static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 {
@@ -107,8 +127,15 @@ static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 
 	if (slot.origin == FRAME_UNKNOWN)
 		return;
-	if (slot.origin == FRAME_CFA && slot.offset == ARCH_RETURN_SLOT)
+	if (slot.origin == FRAME_CFA && slot.offset == ARCH_RETURN_SLOT) {
+		if (s->copy.origin && same(s->copy, s->reg[INSN_SP])) {
+			begin_again(s);
+			return;
+		}
 		s->changed |= FRAME_HAS_TARGET;
+	}
+	if (same(s->copy, slot))
+		s->copy = (struct frame_value){0};
 	if (held >= 0)
 		forget_held(s, held);
 	if (reg < INSN_NO_REG && slot.origin == FRAME_ALIGNED && s->reg[reg].origin == FRAME_CFA)
@@ -147,45 +174,28 @@ static void pop(struct frame_state *s, unsigned reg)
 		s->reg[reg] = (struct frame_value){.origin = FRAME_RETURN};
 }
 
-/* Returns whether an instruction pushes the return address: from a register, or from its slot,
- * which is above other words. */
-static bool pushes_return(const struct frame_state *s, const struct insn *i)
+/* Returns whether an instruction pushes a copy of the return address, which stays in its slot. */
+static bool copies_return(const struct frame_state *s, const struct insn *i)
 {
 	const struct frame_value *top = &s->reg[INSN_SP];
 
-	if (i->idiom == INSN_STACK_WORD)
-		return top->origin == FRAME_CFA && top->offset + i->disp == ARCH_RETURN_SLOT &&
-		       !(s->changed & FRAME_HAS_TARGET);
-	return i->src < INSN_REG_COUNT && s->reg[i->src].origin == FRAME_RETURN;
-}
-
-/* Counts distances from where the CFA is now that the return address was pushed again. What the
- * frame had is above it, and slots of saved registers are no more. */
-static void begin_again(struct frame_state *s)
-{
-	const struct frame_value top = moved(s->reg[INSN_SP], -8);
-
-	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
-		if (s->reg[r].origin == FRAME_ALIGNED || top.origin != FRAME_CFA)
-			s->reg[r] = (struct frame_value){0};
-		else if (s->reg[r].origin == FRAME_CFA)
-			s->reg[r] = moved(s->reg[r], ARCH_RETURN_SLOT - (int64_t)top.offset);
-	}
-	memset(s->saved, 0, sizeof(s->saved));
-	for (int k = 0; k < FRAME_HELD_COUNT; k++)
-		forget_held(s, k);
-	s->reg[INSN_SP] = (struct frame_value){ARCH_RETURN_SLOT, FRAME_CFA};
-	s->changed &= ~(FRAME_HAS_TARGET | FRAME_SP_LOADED | FRAME_SP_SHARED);
+	return i->idiom == INSN_STACK_WORD && top->origin == FRAME_CFA &&
+	       top->offset + i->disp == ARCH_RETURN_SLOT && !(s->changed & FRAME_HAS_TARGET);
 }
 
 static void push(struct frame_state *s, const struct insn *i)
 {
-	if (pushes_return(s, i)) {
+	const bool is_copy = copies_return(s, i);
+	const bool is_return = i->src < INSN_REG_COUNT && s->reg[i->src].origin == FRAME_RETURN;
+
+	s->reg[INSN_SP] = moved(s->reg[INSN_SP], -8);
+	if (is_return) {
 		begin_again(s);
 		return;
 	}
-	s->reg[INSN_SP] = moved(s->reg[INSN_SP], -8);
 	store(s, i->src, s->reg[INSN_SP]);
+	if (is_copy)
+		s->copy = s->reg[INSN_SP];
 }
 
 static void zero(struct frame_state *s, unsigned reg)
@@ -216,6 +226,8 @@ static void apply_call(struct frame_state *s, bool is_local)
 		if (is_below(s, s->saved[k]))
 			s->saved[k] = (struct frame_value){0};
 	}
+	if (is_below(s, s->copy))
+		s->copy = (struct frame_value){0};
 	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (INSN_VOLATILE >> r & 1 && !(is_local && s->reg[r].origin == FRAME_CFA))
 			s->reg[r] = (struct frame_value){0};
@@ -379,6 +391,8 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 		if (!same(into->reg[r], other->reg[r]))
 			into->reg[r] = (struct frame_value){0};
 	}
+	if (!same(into->copy, other->copy))
+		into->copy = (struct frame_value){0};
 	into->changed =
 		(into->changed | other->changed) & ~(IN_BOTH & ~(into->changed & other->changed));
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {

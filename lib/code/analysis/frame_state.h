@@ -11,6 +11,9 @@
  * Code may take the return address off the stack, and push it again above which there are more or
  * fewer words then: V8's does, before its frame for the arguments of what it calls, and behind it
  * to release its own. From that push on, the CFA is right above the return address where it is now.
+ * A copy that code pushes while the return address stays in its slot may be an argument of a call
+ * (__builtin_return_address()). The frame begins again once the slot gets another value, while that
+ * copy is on top of the stack.
  */
 #ifndef ANALYSIS_FRAME_STATE_H
 #define ANALYSIS_FRAME_STATE_H
@@ -42,6 +45,7 @@ struct frame_state {
 	struct frame_value held[FRAME_HELD_COUNT];    /* values in slots of the realigned stack */
 	int32_t held_at[FRAME_HELD_COUNT];	      /* offsets of these slots from the realigned
 						       * stack */
+	struct frame_value copy; /* slot of a copy of the return address; FRAME_UNKNOWN: none */
 	uint32_t changed; /* bit i: saved register i may not hold the caller's value; the flags
 			   * FRAME_* below are above these bits */
 };
