@@ -371,7 +371,7 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix deep record recorder await_interpreters reorder ring \
 	remakes requests room segment caller_check caller_check_asked noreturn_check root_check judge judge_jit tables numbers table_wait known_tags tag_paths tagger window budget command_words outage mark_spec \
 	region_name worker_wire run_counters wait_reason wakeup_frame wait_object sandbox online_cpus mpi_calls mpi_pending mpi_layout mpi_bytes ranks container_names percpu_distance probe_place probe_move attach \
-	alloc_coverage counter_spec event_spec copied_text code_windows walks_ahead new_mappings fork_server refusals slow_files namer names_again user_shares mapping_shares recorder_files cpu_share slowness watch intake readings planted_returns phases gil process_memory machine short_lived sideband environments fetcher): \
+	alloc_coverage counter_spec event_spec copied_text code_windows walks_ahead new_mappings fork_server refusals slow_files namer names_again user_shares mapping_shares recorder_files recorder_calls cpu_share slowness watch intake readings planted_returns phases gil process_memory machine short_lived sideband environments fetcher): \
 	$(B)/libstackd-daemon.a
 
 $(B)/tests/linked_code.so $(B)/tests/linked_parts.so $(B)/tests/linked_outside.so $(B)/tests/linked_runtime.so: \

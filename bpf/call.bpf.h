@@ -158,7 +158,7 @@ static __always_inline void begin_calls(struct call_thread *thread, struct task_
 }
 
 static __always_inline void fill_call(struct scratch *s, const struct call_thread *thread,
-				      struct pt_regs *ctx, const struct stackd_calls *calls)
+				      struct pt_regs *ctx)
 {
 	const struct stackd_call_probe *probe = &thread->probe;
 
@@ -175,14 +175,21 @@ static __always_inline void fill_call(struct scratch *s, const struct call_threa
 						    .visits = probe->visits,
 						    .sent = probe->sent,
 						    .received = probe->received,
-						    .generation = calls->generation,
 						    .ended_ns = probe->ended_ns};
 }
 
-/* Walks the stack, and sends the call. Returns whether it was sent. */
-static __always_inline bool send_call_record(struct scratch *s, struct task_struct *task)
+/* Notes the walk that was sent last for a path that the library has not taken: until that record is
+ * read, the daemon has the path of an earlier call, or none. */
+static __always_inline void note_walk(struct stackd_calls *calls, __u32 index, __u64 time_ns)
 {
-	bool is_sent;
+	if (index < STACKD_CALL_PATHS && index >= calls->n_paths)
+		calls->paths[BOUNDED(index, STACKD_CALL_PATHS)].walked_ns = time_ns;
+}
+
+/* Walks the stack, and sends the call. Returns the record's time; 0: it was not sent. */
+static __always_inline __u64 send_call_record(struct scratch *s, struct task_struct *task)
+{
+	__u64 sent_ns;
 
 	s->at_breakpoint = s->call_bytes = 0;
 	s->is_sent = 0;
@@ -192,18 +199,19 @@ static __always_inline bool send_call_record(struct scratch *s, struct task_stru
 		s->copy_limit = stack_limit;
 		send_stack(s, WALK_FOR_CALL, NULL);
 	}
-	is_sent = s->is_sent;
+	sent_ns = s->is_sent ? s->record.header.time_ns : 0;
 	give_scratch_back(s);
-	return is_sent;
+	return sent_ns;
 }
 
 SEC("uprobe")
 int stackd_call(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	const struct stackd_calls *calls;
+	struct stackd_calls *calls;
 	struct call_thread *thread;
 	struct scratch *s;
+	__u64 sent_ns;
 
 	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
@@ -229,8 +237,11 @@ int stackd_call(struct pt_regs *ctx)
 		count_region(STACKD_REGION_LOST_RING);
 		return 0;
 	}
-	fill_call(s, thread, ctx, calls);
-	if (!send_call_record(s, task))
+	fill_call(s, thread, ctx);
+	sent_ns = send_call_record(s, task);
+	if (sent_ns)
+		note_walk(calls, STACKD_CALL_INDEX_OF(thread->probe.path), sent_ns);
+	else
 		count_region(STACKD_REGION_LOST_RING);
 	return 0;
 }

@@ -23,7 +23,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_CALLS_VERSION 2
+#define STACKD_CALLS_VERSION 3
 
 #define STACKD_CALL_TABLES 512u	 /* threads whose calls are counted at the same time */
 #define STACKD_CALL_PATHS  512u	 /* paths of a thread that are known again; a power of two */
@@ -45,6 +45,10 @@ struct stackd_call_path {
 	__u32 generation;   /* the path is that of this stackd_calls.generation; 0: of none */
 	__u32 has_fp;	    /* the frame pointer at the call must be: */
 	__u64 fp;
+	/* The time of the record from which the daemon has the path: the last one with this index
+	 * before the library took it. Those before may have been of other paths; those after are
+	 * of this one. */
+	__u64 walked_ns;
 
 	/* Written by the library: */
 	__u64 caller, slot; /* the call's return address, and where it is */
@@ -134,7 +138,7 @@ struct stackd_call_answer {
 	__u32 table;   /* number of the table */
 };
 
-_Static_assert(sizeof(struct stackd_call_path) == 136, "stackd_call_path is shared");
+_Static_assert(sizeof(struct stackd_call_path) == 144, "stackd_call_path is shared");
 _Static_assert(sizeof(struct stackd_call_probe) == 120, "stackd_call_probe is shared");
 _Static_assert(sizeof(struct stackd_call_region) == 24, "stackd_call_region is shared");
 _Static_assert(__builtin_offsetof(struct stackd_calls, waits) == 88 + 24 * STACKD_CALL_OPEN,

@@ -209,14 +209,14 @@ struct stackd_call {
 	__u64 kind : 8; /* STACKD_EVENT_CALL */
 	__u64 wall_ns : 56;
 	__u64 cpu_ns;
-	__u32 table; /* of the thread, and */
-	__u32 path;  /* the index in stackd_calls.paths under which the library has the call's path,
-		      * if its generation says so; STACKD_CALL_PATHS: none. Of a region
-		      * STACKD_CALL_PATH() */
-	__u64 visits;	       /* 1; 0: more bytes of a call that was sent already */
-	__u64 sent, received;  /* as in struct stackd_pass */
-	__u64 generation : 16; /* the lowest bits of stackd_calls.generation */
-	__u64 ended_ns : 48;   /* as in struct stackd_pass */
+	__u32 table;  /* of the thread, and */
+	__u32 path;   /* the index in stackd_calls.paths under which the library may have the call's
+		       * path (stackd_call_path.walked_ns); STACKD_CALL_PATHS: none. Of a region
+		       * STACKD_CALL_PATH() */
+	__u64 visits; /* 1; 0: more bytes of a call that was sent already */
+	__u64 sent, received; /* as in struct stackd_pass */
+	__u64 pad : 16;
+	__u64 ended_ns : 48; /* as in struct stackd_pass */
 };
 
 /* The measured values of an event that is no sample. */

@@ -92,6 +92,8 @@ static struct stackd_call_path *taken(const struct call *call, uint32_t index, u
 	path = &calls->paths[index];
 	if (index < calls->n_paths)
 		return path;
+	/* The daemon sees the path's sums with the walk that they belong to. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	path->function = (uint32_t)call->number;
 	path->caller = *call->slot;
 	path->slot = (uintptr_t)call->slot;

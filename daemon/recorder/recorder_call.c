@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls of MPI that libstackmpi counts (bpf/stackd_calls.h). The kernel half sends a call of each
- * path, with the index under which the library knows the path from then on. About once a second the
- * sums of all paths are read, and what has been added since the last time becomes records, as one
- * for all these calls. The sums of a thread in that time lie one after the other, up to the moment
- * of reading: together they are no longer than the time that has passed.
+ * path, with the index under which the library may know the path from then on. Until it does, calls
+ * of other paths may come with the same index, and the sums may be there before the record of
+ * theirs is: stackd_call_path.walked_ns says whose they are, and they wait for it. About once a
+ * second the sums of all paths are read, and what has been added since the last time becomes
+ * records, as one for all these calls. The sums of a thread in that time lie one after the other,
+ * up to the moment of reading: together they are no longer than the time that has passed.
  *
  * The program can write to its table. So all that is taken from one is bounded by what a thread can
  * have done since it got the table, and sums that were cut are counted.
@@ -23,8 +25,8 @@ struct amounts {
 };
 
 struct known_path {
-	struct store_sample row; /* of the path */
-	uint32_t generation;	 /* 0: no row is known */
+	struct store_sample row; /* of the last call that came with this index */
+	uint64_t walked_ns;	 /* the time of its record; 0: there was none */
 	struct amounts taken;	 /* the sums that were read last */
 };
 
@@ -203,7 +205,7 @@ int recorder_call(struct recorder *r, const struct event *event, struct store_sa
 		return -ENOMEM;
 	if (index < STACKD_CALL_PATHS) {
 		table->paths[index].row = *row;
-		table->paths[index].generation = call->generation;
+		table->paths[index].walked_ns = event->time_ns;
 	}
 	if (STACKD_CALL_DEPTH_OF(call->path)) {
 		r->taken.named_walked++;
@@ -259,6 +261,22 @@ static struct amounts since(const struct amounts *now, const struct amounts *bef
 				.unknown = grown(now->unknown, before->unknown)};
 }
 
+/* Returns the row of a path by its index + 1; NULL: it is not known, or not yet. What is added up
+ * of the path is to be read before. */
+static struct store_sample *row_of(struct known_table *table, const struct call_table_read *read,
+				   uint32_t path)
+{
+	struct known_path *known =
+		table && path && path <= STACKD_CALL_PATHS ? &table->paths[path - 1] : NULL;
+
+	if (!known || !known->walked_ns)
+		return NULL;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return known->walked_ns >= *(const volatile __u64 *)&read->calls->paths[path - 1].walked_ns
+		       ? &known->row
+		       : NULL;
+}
+
 /* Stores a call, or region, in which a thread was when it, or the recording, ended, as a pass that
  * was left. `row`: that of its path; NULL: it is not known. `left`: its time that is in no sum. */
 static int keep_left(struct recorder *r, struct known_table *table,
@@ -285,14 +303,6 @@ static int keep_left(struct recorder *r, struct known_table *table,
 	return err ? err : recorder_keep(r, SERIES_REGION_CPU, left.cpu_ns, last);
 }
 
-/* Returns the row of a path by its index + 1; NULL: it is not known. */
-static const struct store_sample *row_of(const struct known_table *table, uint32_t path)
-{
-	return table && path && path <= STACKD_CALL_PATHS && table->paths[path - 1].generation
-		       ? &table->paths[path - 1].row
-		       : NULL;
-}
-
 /* Stores the regions that are open at the end, innermost first, which has `time` since it went on.
  */
 static int keep_regions(struct recorder *r, struct known_table *table,
@@ -304,7 +314,7 @@ static int keep_regions(struct recorder *r, struct known_table *table,
 
 	for (uint32_t i = depth; i && !err; i--) {
 		const struct open_region *open = table ? &table->open[i - 1] : NULL;
-		const struct store_sample *row = row_of(table, c->open[i - 1].path);
+		const struct store_sample *row = row_of(table, read, c->open[i - 1].path);
 
 		if (!row && open && open->number && open->number == c->open[i - 1].number)
 			row = &open->row;
@@ -333,7 +343,7 @@ static int keep_open(struct recorder *r, struct known_table *table,
 	if (time.cpu_ns > time.wall_ns)
 		time.cpu_ns = time.wall_ns;
 	if (c->inside) {
-		err = keep_left(r, table, read, end_ns, row_of(table, c->inside_path), time);
+		err = keep_left(r, table, read, end_ns, row_of(table, read, c->inside_path), time);
 		time = (struct amounts){0};
 	}
 	return err ? err : keep_regions(r, table, read, end_ns, time);
@@ -349,9 +359,10 @@ static int read_sums(const struct reading *reading, struct known_table *table, u
 	struct known_path *known = &table->paths[index];
 	struct amounts now = read_path(&read->calls->paths[index], is_last);
 	struct amounts more = since(&now, &known->taken);
+	struct store_sample *row = row_of(table, read, index + 1);
 
-	/* The sums of a path whose row is not known wait for its next walk. */
-	if (!known->generation) {
+	/* The sums of a path whose row is not known wait for the record of its walk. */
+	if (!row) {
 		if (is_last && more.visits) {
 			bound(r, &more, &table->taken, read->since_ns, clock_ns(CLOCK_MONOTONIC));
 			r->taken.calls_unplaced += more.visits;
@@ -359,11 +370,11 @@ static int read_sums(const struct reading *reading, struct known_table *table, u
 		return 0;
 	}
 	known->taken = now;
-	known->row.time_ns = *at_ns;
+	row->time_ns = *at_ns;
 	bound(r, &more, &table->taken, read->since_ns, clock_ns(CLOCK_MONOTONIC));
 	*at_ns -= more.wall_ns < *at_ns ? more.wall_ns : 0;
 	r->taken.summed_calls += more.visits;
-	return keep_amounts(r, &more, &known->row);
+	return keep_amounts(r, &more, row);
 }
 
 /* When the thread has ended, its last switch is its end (call.bpf.h). */
@@ -416,7 +427,7 @@ void recorder_calls_begin_anew(struct recorder *r)
 {
 	for (uint32_t i = 0; i < STACKD_CALL_TABLES; i++) {
 		for (uint32_t j = 0; r->calls->tables[i] && j < STACKD_CALL_PATHS; j++)
-			r->calls->tables[i]->paths[j].generation = 0;
+			r->calls->tables[i]->paths[j].walked_ns = 0;
 		for (uint32_t j = 0; r->calls->tables[i] && j < STACKD_CALL_OPEN; j++)
 			r->calls->tables[i]->open[j].number = 0;
 	}
