@@ -4,7 +4,10 @@
 
 A busy machine keeps a process from running for a while, anywhere. A test holds all the same, as long as what is sent in
 that time fits into the ring (tests/live/harness.py: ROOM). It is not stopped while the kernel checks its programs, which
-a signal has begin again, nor are its workers: stackd takes one that is stopped for one that hangs."""
+a signal has begin again, nor are its workers: stackd takes one that is stopped for one that hangs.
+
+Whoever runs this ends it at any time. So each stop is made by a process of its own, in its own session, which lets what it has
+stopped go on, even if this program was killed meanwhile: a test would wait for the stopped stackd until its time is over."""
 
 import contextlib
 import os
@@ -45,6 +48,17 @@ def send(pids, number):
             os.kill(pid, number)
 
 
+def stop(pids):
+    child = os.fork()
+    if not child:
+        os.setsid()
+        send(pids, signal.SIGSTOP)
+        time.sleep(STOPPED)
+        send(pids, signal.SIGCONT)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
 def main():
     build, parent, due = os.path.realpath(sys.argv[1]), os.getppid(), {}
     programs = [os.path.join(build, name) for name in ("stackd", "faults/stackd")]
@@ -53,9 +67,7 @@ def main():
         due = {pid: due.get(pid, now + random.uniform(*FIRST)) for pid in recording(programs)}
         chosen = [pid for pid, at in due.items() if at <= now]
         if chosen:
-            send(chosen, signal.SIGSTOP)
-            time.sleep(STOPPED)
-            send(chosen, signal.SIGCONT)
+            stop(chosen)
             due.update((pid, time.monotonic() + random.uniform(*NEXT)) for pid in chosen)
         time.sleep(LOOK)
 
