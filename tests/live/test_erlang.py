@@ -58,6 +58,7 @@ def check_names(samples):
 
 
 IN_A_ROW = 300
+EXCUSED = ("runtime_code", "bad_return", "stack_switch")
 
 
 def odd_once_known(made):
@@ -65,11 +66,14 @@ def odd_once_known(made):
     them, were whole; and whether there were so many in a row. How soon it is, the machine decides, and stackd itself, which
     walks some of the first samples, knows the code before. Till then a tenth of the samples are cut at least, so that this is
     taken for known too soon in 1 of 10^13 runs. While C takes over the thread's stack from a process', the caller is on
-    another one."""
+    another one.
+
+    For some milliseconds later, too, the kernel half leaves samples to stackd. Its walk ends in that code (runtime_code) or, in
+    1 of some 20 recordings, comes by the code's instructions to a process' first function, behind which is a word that follows no
+    call (bad_return). No walk of the kernel half ends for these reasons."""
     odd, in_a_row, is_known = [], 0, False
     for sample in made:
-        is_odd = is_incomplete(sample) and not (is_moment(sample) or is_cut(sample, "runtime_code") or
-                                                is_cut(sample, "stack_switch"))
+        is_odd = is_incomplete(sample) and not (is_moment(sample) or any(is_cut(sample, reason) for reason in EXCUSED))
         in_a_row = 0 if is_odd else in_a_row + 1
         odd += [sample] * (is_odd and is_known)
         is_known = is_known or in_a_row >= IN_A_ROW
