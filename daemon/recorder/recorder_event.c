@@ -253,8 +253,9 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 	}
 	if (event->is_left_out)
 		return 0;
-	event->mapping.made_ns =
-		event->time_ns + clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	/* In this order, a pause between the two makes the mapping older, which proves less. */
+	event->mapping.made_ns = event->time_ns + clock_ns(CLOCK_REALTIME);
+	event->mapping.made_ns -= clock_ns(CLOCK_MONOTONIC);
 	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
 	event->object = err ? NULL : object;
 	if (!err && object->elf)
