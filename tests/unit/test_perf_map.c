@@ -13,6 +13,10 @@
 
 #define MAP "proc/90/root/tmp/perf-90.map"
 
+#define NAMES 3 /* of random lines */
+
+enum { NONE = -1, DIFFER = -2 };
+
 static int load_of_90(struct fixture *f, struct perf_map **ret_map)
 {
 	struct jit_owner owner;
@@ -84,21 +88,26 @@ static void test_lines(void **state)
 
 static void test_overlaps(void **state)
 {
-	static const char text[] = "100 300 outer\n200 100 inner\n200 80 newer\n";
+	static const char text[] = "100 300 f\n200 100 g\n200 80 h\n"
+				   "1000 100 again\n1000 80 again\n1040 80 again\n";
 	struct fixture *f = fixture_new();
 	struct perf_map *map = load(f, text, sizeof(text) - 1);
 	(void)state;
 
-	check(map, 0x1ff, "outer", 0x100);
-	check(map, 0x27f, "newer", 0x200);
-	check(map, 0x280, "inner", 0x200);
-	check(map, 0x300, "outer", 0x100);
+	check(map, 0x1ff, "f", 0x100);
+	check(map, 0x27f, NULL, 0);
+	check(map, 0x280, NULL, 0);
+	check(map, 0x300, "f", 0x100);
 	check(map, 0x400, NULL, 0);
+	check(map, 0x1000, "again", 0x1000);
+	check(map, 0x10bf, "again", 0x1040);
+	check(map, 0x10c0, "again", 0x1000);
 	perf_map_free(map);
 	fixture_free(f);
 }
 
-/* Random lines against a table with one cell per address. */
+/* Random lines of few names against a table with one cell per address: the last line, or that the
+ * lines differ. */
 static void test_against_model(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -109,19 +118,23 @@ static void test_against_model(void **state)
 		int model[256], lines = 1 + rand() % 60;
 		unsigned starts[60];
 		char text[60 * 32], *at = text;
-		memset(model, 0xff, sizeof(model));
+		for (int a = 0; a < 256; a++)
+			model[a] = NONE;
 		for (int i = 0; i < lines; i++) {
 			unsigned start = (unsigned)rand() % 256;
 			unsigned size = 1 + (unsigned)rand() % (256 - start);
-			at += sprintf(at, "%x %x %d\n", start, size, i);
+			at += sprintf(at, "%x %x %d\n", start, size, i % NAMES);
 			starts[i] = start;
 			for (unsigned a = start; a < start + size; a++)
-				model[a] = i;
+				model[a] = model[a] == NONE || (model[a] >= 0 &&
+								model[a] % NAMES == i % NAMES)
+						   ? i
+						   : DIFFER;
 		}
 		struct perf_map *map = load(f, text, (size_t)(at - text));
 		for (unsigned a = 0; a < 256; a++) {
 			char name[16];
-			snprintf(name, sizeof(name), "%d", model[a]);
+			snprintf(name, sizeof(name), "%d", model[a] % NAMES);
 			check(map, a, model[a] < 0 ? NULL : name,
 			      model[a] < 0 ? 0 : starts[model[a]]);
 		}

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The map is written line by line while the process runs, and memory is used again for other
- * code, so lines overlap and the last one that covers an address is right. To find that by one
- * binary search, the entries are flattened once, after reading:
+ * code, so lines overlap. Lines have no time: where they have different names, it is not known
+ * which code was there at a sample, and there is no name. To find one by one binary search, the
+ * entries are flattened once, after reading:
  *
- *   line 1   [      a      )              pieces   [ a )[ b )[a)[ c )
+ *   line 1   [      a      )              pieces   [ a )   [a)   [ c )
  *   line 2       [ b )
  *   line 3              [  c  )
  *
  * by a sweep over the entries' starts and ends with a heap of those that are open, the latest
- * line on top; O(n log n) whatever the file holds. A file that was never meant to be small is
- * bounded twice: by its bytes, and by MAX_LINES. A last line without its end is still being
- * written: its name may be cut, so it is skipped like one that makes no sense.
+ * line, whose start is taken, on top; O(n log n) whatever the file holds. All open ones have one
+ * name if the sum of their names' hashes is their number times one of them. A file that was never
+ * meant to be small is bounded twice: by its bytes, and by MAX_LINES. A last line without its end
+ * is still being written: its name may be cut, so it is skipped like one that makes no sense.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@
 
 #include "base/named_file.h"
 #include "base/vec.h"
+#include "proc/object_id.h"
 #include "proc/perf_map.h"
 #include "proc/proc_fs.h"
 
@@ -34,7 +37,12 @@
 struct entry {
 	uint64_t start, end;
 	uint32_t name; /* offset in text */
-	uint32_t line; /* number of the line; later lines win */
+	uint32_t line; /* number of the line */
+	uint64_t hash; /* of the name */
+};
+
+struct end { /* of an entry */
+	uint64_t at, hash;
 };
 
 struct piece {
@@ -165,6 +173,7 @@ static bool parse_line(const char *text, const char *line, struct entry *ret_ent
 		return false;
 	ret_entry->start = start;
 	ret_entry->name = (uint32_t)(line - text);
+	ret_entry->hash = object_hash_text(line);
 	return true;
 }
 
@@ -266,42 +275,58 @@ static int compare_starts(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Moves the sweep from `at` to `to`, and adds the pieces of the entries that cover each part. */
-static int sweep(struct perf_map *map, struct heap *heap, uint64_t at, uint64_t to)
+static int compare_ends(const void *a, const void *b)
 {
-	while (heap->count && at < to) {
-		uint32_t top = heap->at[0];
-		uint64_t end = map->entries[top].end;
-		if (end > at) {
-			uint64_t stop = end < to ? end : to;
-			if (add_piece(map, at, stop, top))
-				return -ENOMEM;
-			at = stop;
+	const struct end *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Goes through all starts and ends. `heap` and `ends` have room for all entries. */
+static int sweep(struct perf_map *map, struct heap *heap, struct end *ends)
+{
+	const struct entry *entries = map->entries;
+	const size_t n = map->n_entries;
+	uint64_t hashes = 0, at, to;
+	size_t first = 0, ended = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ends[i] = (struct end){entries[i].end, entries[i].hash};
+	qsort(ends, n, sizeof(*ends), compare_ends);
+	for (at = n ? entries[0].start : 0; ended < n && !err; at = to) {
+		for (; ended < n && ends[ended].at == at; ended++)
+			hashes -= ends[ended].hash;
+		for (; first < n && entries[first].start == at; first++) {
+			heap_push(heap, (uint32_t)first);
+			hashes += entries[first].hash;
 		}
-		if (end <= at)
+		to = ended < n ? ends[ended].at : at;
+		if (first < n && entries[first].start < to)
+			to = entries[first].start;
+		while (heap->count && entries[heap->at[0]].end <= at)
 			heap_pop(heap);
+		if (heap->count && hashes == (first - ended) * entries[heap->at[0]].hash)
+			err = add_piece(map, at, to, heap->at[0]);
 	}
-	return 0;
+	return err;
 }
 
 static int flatten(struct perf_map *map)
 {
 	struct heap heap = {.entries = map->entries};
-	int err = 0;
+	struct end *ends;
+	int err = -ENOMEM;
 
 	if (!map->n_entries)
 		return 0;
 	heap.at = malloc(map->n_entries * sizeof(*heap.at));
-	if (!heap.at)
-		return -ENOMEM;
+	ends = malloc(map->n_entries * sizeof(*ends));
 	qsort(map->entries, map->n_entries, sizeof(*map->entries), compare_starts);
-	for (size_t i = 0; !err && i < map->n_entries; i++) {
-		heap_push(&heap, (uint32_t)i);
-		bool is_last = i + 1 == map->n_entries;
-		err = sweep(map, &heap, map->entries[i].start,
-			    is_last ? UINT64_MAX : map->entries[i + 1].start);
-	}
+	if (heap.at && ends)
+		err = sweep(map, &heap, ends);
 	free(heap.at);
+	free(ends);
 	return err;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * /tmp/perf-PID.map: the names that a JIT compiler gives to its code, one line each: start and size
- * in hexadecimal, then the name. Where lines overlap, the last one is valid. The file belongs to
- * the profiled process: lines that make no sense are skipped and counted, and only the first 256
- * MiB are read. The file is opened below the process's own root, by the pid that the process has in
- * its namespace (NStgid), and only if it belongs to the process's user and has no second name
- * (base/named_file.h). After the process's end it is opened below this process's root, if that was
- * the process's root too (proc/jit_owner.h).
+ * in hexadecimal, then the name. Where lines of different names overlap, none is taken, since they
+ * do not say when. The file belongs to the profiled process: lines that make no sense are skipped
+ * and counted, and only the first 256 MiB are read. The file is opened below the process's own
+ * root, by the pid that the process has in its namespace (NStgid), and only if it belongs to the
+ * process's user and has no second name (base/named_file.h). After the process's end it is opened
+ * below this process's root, if that was the process's root too (proc/jit_owner.h).
  */
 #ifndef PROC_PERF_MAP_H
 #define PROC_PERF_MAP_H
