@@ -258,8 +258,8 @@ void run_counters_warn(const struct run_counters *counters, const struct run_cou
 			    counters->sampled.waits[STACKD_WAIT_NO_MEMORY],
 			    text_plural(counters->sampled.waits[STACKD_WAIT_NO_MEMORY], "", "s"));
 	if (recorded->unproven)
-		log_warning("%" PRIu64 " frame%s no name: the file was overwritten while it "
-			    "was mapped or soon after, and which code ran then cannot be told",
+		log_warning("%" PRIu64 " frame%s no name: the file was written to shortly before "
+			    "it was mapped, or later, and which code ran then cannot be told",
 			    recorded->unproven, text_plural(recorded->unproven, " has", "s have"));
 	if (recorded->unwatched)
 		log_warning("%" PRIu64 " file%s not watched (fs.inotify.max_user_watches): if one "

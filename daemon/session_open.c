@@ -31,8 +31,8 @@
  * 64 bytes for each entry. */
 #define MOST_MEMBERS 65536u
 
-/* How many numbers there are for files. A number is never used again, so a service with few numbers
- * left ends (look_at_numbers()). */
+/* How many numbers there are for files. When few are left, those of files that no record can have
+ * any more are given to other files. */
 #define MOST_FILES 16384u
 /* Bytes of records that may wait for their walks: of a service, which stays small for months, and
  * of any other recording. */

@@ -34,8 +34,8 @@ static void hide_tables(struct tables *t)
 	}
 }
 
-/* Forgets what is known of a table that walks do not find any more; also what is known of its file,
- * if the file loses its number. */
+/* Forgets a table that walks do not find any more. If its file loses its number, too, forgets the
+ * file. */
 static void forget_table(struct tables *t, uint32_t number)
 {
 	struct stackd_file *file = &t->maps.files[number];

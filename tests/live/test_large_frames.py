@@ -65,7 +65,8 @@ QUEUE = 0x100  # bytes of records that may wait: some two records
 
 @live
 def test_large_frames_full_queue():
-    """The ring is left unread while the queue is full: nothing is lost where the ring has room, and what is lost is told."""
+    """While the queue is full, stackd does not read the ring. A large ring loses nothing, and what a small one loses is
+    counted."""
     stackd = faulty_stackd()
     with scratch() as folder:
         numbers = itertools.count()

@@ -39,7 +39,7 @@ struct range {
 };
 
 /* By release. Offsets in struct process are those of erl_process.h, in struct beam_code_header
- * those of beam_code.h; tests/live/test_erlang_names.py judges them by real machines. */
+ * those of beam_code.h; bench/erlang_truth.py judges them by real machines. */
 static const struct beam_layout layouts[] = {
 	{"25", .functions = 0x60, .lines = 0x48, .md5 = 0x50, .reductions = 280, .initial = 448,
 	 .state = 640},
