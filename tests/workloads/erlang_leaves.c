@@ -6,21 +6,12 @@
  * interface on, and arguments and results are small integers, which are numbers above a tag of four
  * bits.
  */
-#include "python_leaves.c"
+#include "leaf_table.h"
 
 typedef unsigned long term;
 
 #define SMALL(n) ((term)(n) << 4 | 0xf)
 #define VALUE(t) ((long)(t) >> 4)
-
-static void (*const leaves[])(long turns) = {
-#define LEAF_OF(n) leaf_##n,
-#define EIGHT_OF(n)                                                                                \
-	LEAF_OF(n##0)                                                                              \
-	LEAF_OF(n##1)                                                                              \
-	LEAF_OF(n##2) LEAF_OF(n##3) LEAF_OF(n##4) LEAF_OF(n##5) LEAF_OF(n##6) LEAF_OF(n##7)
-	EIGHT_OF(0) EIGHT_OF(1) EIGHT_OF(2) EIGHT_OF(3) EIGHT_OF(4) EIGHT_OF(5) EIGHT_OF(6)
-		EIGHT_OF(7)};
 
 static term leaf(void *env, int count, const term arguments[])
 {

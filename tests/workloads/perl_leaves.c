@@ -9,16 +9,7 @@
 
 #include "XSUB.h"
 
-#include "python_leaves.c"
-
-static void (*const leaves[])(long turns) = {
-#define LEAF_OF(n) leaf_##n,
-#define EIGHT_OF(n)                                                                                \
-	LEAF_OF(n##0)                                                                              \
-	LEAF_OF(n##1)                                                                              \
-	LEAF_OF(n##2) LEAF_OF(n##3) LEAF_OF(n##4) LEAF_OF(n##5) LEAF_OF(n##6) LEAF_OF(n##7)
-	EIGHT_OF(0) EIGHT_OF(1) EIGHT_OF(2) EIGHT_OF(3) EIGHT_OF(4) EIGHT_OF(5) EIGHT_OF(6)
-		EIGHT_OF(7)};
+#include "leaf_table.h"
 
 XS_EXTERNAL(call_leaf);
 XS_EXTERNAL(call_leaf)
